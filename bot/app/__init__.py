@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bot.app.agents import name_agents, open_agent
 from bot.app.app import App
-from bot.app.recorded import RecordedModel, RecordedPlatform, RecordedTools, bare
-from bot.app.recordedagents import Script, heard_in, passes_of, stop_running, watched
+from tools.contract.latenames import load_late
+
+if TYPE_CHECKING:
+    from bot.app.recorded import RecordedModel, RecordedPlatform, RecordedTools, bare
+    from bot.app.recordedagents import Script, heard_in, passes_of, stop_running, watched
+else:
+    __getattr__ = load_late(
+        __name__,
+        {
+            "recorded": "RecordedModel RecordedPlatform RecordedTools bare",
+            "recordedagents": "Script heard_in passes_of stop_running watched",
+        },
+    )

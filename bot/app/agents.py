@@ -5,26 +5,25 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import sys
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from bot.agent import Agent, ForeignAgent
+from bot.agent import Agent
 from bot.app.ground import Ground, Process
 from bot.app.rules import Rules
 from bot.contract import ChatId, SettingsError, answers
 from bot.settings import ChannelsFile
+from bot.turn import AgentOf
 from tools.calling.crashes import describe_crash
 from tools.programs.cancelling import Contained
+
+if TYPE_CHECKING:
+    from bot.agent import ForeignAgent
 
 GROUP: Final = "parley.agents"
 OURS: Final = "parley"
 """The name of our own agent in CHANNELS_FILE."""
-
-
-AgentOf: TypeAlias = Callable[[ChatId], Agent | ForeignAgent]
-"""Returns the agent that answers in a chat."""
 
 
 async def open_agents(process: Process, ground: Ground, rules: Rules, stack: AsyncExitStack) -> AgentOf:
@@ -40,6 +39,8 @@ async def open_agents(process: Process, ground: Ground, rules: Rules, stack: Asy
         return process.agents(ours)
     agents: dict[str, Agent | ForeignAgent] = {OURS: ours}
     for name, setting in name_agents(default, channels).items():
+        from bot.agent import ForeignAgent
+
         agent = await open_agent(name, setting, file, stack)
         agents[name] = ForeignAgent(name, agent, process.clock, limits, redact)
 

@@ -17,7 +17,7 @@ from bot.app.rules import open_rules
 from bot.app.turns import build_turns
 from bot.contract import SettingsError
 from bot.intake import Alarm, serve_places, work_beside
-from bot.operations import AdminPage, HttpServer, LoopWatch, WebServer, end_in_order
+from bot.operations import LoopWatch, end_in_order
 from bot.policy import try_tools
 from bot.store import Keep, writes
 from tools.contract.base import Json
@@ -74,6 +74,8 @@ class App(Process):
         core = self.core
         token, names = core.admin_token.get_secret_value(), core.http_names
         if core.http_port is not None:
+            from bot.operations import AdminPage, HttpServer
+
             admin = AdminPage(token, self.store.insights.read, self.outlet, self.clock) if token else None
             self.http = await stack.enter_async_context(
                 HttpServer(core.http_host, core.http_port, self.state, self.metrics, self.outlet, names, admin)
@@ -82,6 +84,8 @@ class App(Process):
             log.warning("ADMIN_TOKEN has no effect without HTTP_PORT, where /admin is served")
         by_web = self.adapters.keys() & set(self.configuration.by_web)
         if by_web and self.roles.role.receives:
+            from bot.operations import WebServer
+
             serves = {name: self.configuration.platforms[name].serves for name in by_web}
             ways = self.platforms.entrance, self.metrics, self.clock, serves
             await stack.enter_async_context(WebServer(core.web_host, core.web_port, by_web, *ways))

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from bot.agent import Agent, ForeignAgent
-from bot.contract import Adapter, ChatId, Clock, Limits, Metrics, SystemClock, Watcher
+from bot.agent import Agent
+from bot.contract import Adapter, Clock, Limits, Metrics, SystemClock, Watcher
 from bot.intake import Alone, Locks, Members, Ownership, Sessions
 from bot.model import Models
 from bot.operations import Outlet
 from bot.settings import ChannelsFile, Configuration, CoreSettings, model_options, read_channels
 from bot.store import Store
+from bot.turn import AgentOf
 from tools.calling.registry import ToolRegistry
 
 
@@ -34,7 +35,7 @@ class Process:
     """This process's name in the store, unique among the running processes."""
     open_tools: Callable[..., ToolRegistry] | None = None
     """Opens other tools than those of the settings, from the same arguments: recorded ones."""
-    agents: Callable[[Agent], Callable[[ChatId], Agent | ForeignAgent]] | None = None
+    agents: Callable[[Agent], AgentOf] | None = None
     """Given our agent, chooses others than those of the settings: recorded ones."""
     watchers: Sequence[Watcher] = ()
     """Are told of the steps of each turn."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from bot.app.agents import AgentOf
 from bot.app.ground import Ground, Process
 from bot.app.output import Output
 from bot.app.rules import Rules
@@ -13,6 +12,7 @@ from bot.context import Briefings, ChatBook, Summaries
 from bot.policy import DayPurse
 from bot.toolchoice import Chooser, small_model
 from bot.turn import (
+    AgentOf,
     Approvals,
     AttachmentReader,
     Conversation,

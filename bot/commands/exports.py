@@ -15,7 +15,7 @@ from bot.contract import File, MessageSent, Metrics, Surface
 from bot.reply import Notices, Replies, Settling, files_before
 from bot.safety import LinkPolicy, Redact
 from bot.sentences import say
-from bot.store import FILE_BYTES, Extent, Store, StoredTurn, TurnState
+from bot.store import FILE_BYTES, Store, StoredTurn, TurnState
 from bot.turn import Run, close_told, finish, write_unsent
 from tools.contract.base import ProducedFile, ToolCall, ToolResult
 
@@ -81,6 +81,8 @@ class Exports:
         question, language, limits = run.question, run.language, surface.limits
         wish = read_wish(question)
         form, everything = wish if wish is not None else (Form.MARKDOWN, False)
+        from bot.store import Extent
+
         extent = Extent(
             question.chat, "" if everything else question.sender.id, run.turn, newest_first=True, whole=False
         )

@@ -12,7 +12,6 @@ to speech). Importing this package loads no HTTP library.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 from bot.model.base import Answer, AskedAgain, CallPiece, Model, Piece, ReasoningPiece, Request, TextPiece, ask
@@ -36,6 +35,7 @@ from bot.model.usage import (
     token_count,
     tool_token_count,
 )
+from tools.contract.latenames import load_late
 
 if TYPE_CHECKING:
     from bot.model.chain import Chain, Link, Models
@@ -43,22 +43,15 @@ if TYPE_CHECKING:
     from bot.model.providersfile import read_providers
     from bot.model.speaking import Sound, Speaker
     from bot.model.transcribing import Transcriber
-
-
-_LATE = {
-    "Models": "chain",
-    "Chain": "chain",
-    "Link": "chain",
-    "KeyRefused": "failures",
-    "read_providers": "providersfile",
-    "Transcriber": "transcribing",
-    "Sound": "speaking",
-    "Speaker": "speaking",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Load what takes long, an HTTP library above all, when it is first asked for."""
-    if name in _LATE:
-        return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
-    raise AttributeError(name)
+else:
+    # What takes long, an HTTP library above all.
+    __getattr__ = load_late(
+        __name__,
+        {
+            "chain": "Chain Link Models",
+            "failures": "KeyRefused",
+            "providersfile": "read_providers",
+            "speaking": "Sound Speaker",
+            "transcribing": "Transcriber",
+        },
+    )

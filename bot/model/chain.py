@@ -7,7 +7,7 @@ import random
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 from urllib.parse import urlsplit
 
 import httpx2
@@ -26,16 +26,18 @@ from bot.model.api import Api
 from bot.model.base import CallPiece, Piece, ReasoningPiece, Request
 from bot.model.client import ModelClient
 from bot.model.learned import Learned
-from bot.model.local import LOCAL, LocalTranscriber
-from bot.model.options import ModelOptions
+from bot.model.options import LOCAL, ModelOptions
 from bot.model.providers import ModelName, base_url_of, key_of
 from bot.model.readbatcher import ReadBatcher
-from bot.model.speaking import Speaker
-from bot.model.transcribing import ServiceTranscriber, Transcriber
 from bot.model.transport import StreamTransport
 from bot.model.usage import CountTokens, Estimator
 from bot.model.wire import Endpoint
 from bot.network import proxy_before
+
+if TYPE_CHECKING:
+    from bot.model.local import LocalTranscriber
+    from bot.model.speaking import Speaker
+    from bot.model.transcribing import Transcriber
 
 _CONNECT_SECONDS = 10.0
 _KEEP_SECONDS = 30.0
@@ -127,7 +129,9 @@ class Models:
         )
         self._clients = [self._client(name) for name in dict.fromkeys(names)]
         self._chain = Chain(self._clients)
-        self.transcriber = self._transcriber(options.transcriber) if options.transcriber else None
+        named = options.transcriber
+        self._local = self._local_transcriber(named) if named.startswith(LOCAL) else None
+        self.transcriber = self._local or (self._transcriber(named) if named else None)
         """Transcribes speech; None: nothing does."""
         self.speaker = self._speaker(options.speaker) if options.speaker else None
         """Speaks answers; None: nothing does."""
@@ -136,8 +140,8 @@ class Models:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if isinstance(self.transcriber, LocalTranscriber):
-            await self.transcriber.close()
+        if self._local is not None:
+            await self._local.close()
         await self._http.aclose()
 
     @property
@@ -200,8 +204,8 @@ class Models:
 
     def check(self) -> None:
         """Raise SettingsError if a local speech model does not exist."""
-        if isinstance(self.transcriber, LocalTranscriber) and (gone := self.transcriber.missing):
-            raise SettingsError(f"TRANSCRIBE_MODEL is {self.transcriber.name!r}, but {gone}")
+        if self._local is not None and (gone := self._local.missing):
+            raise SettingsError(f"TRANSCRIBE_MODEL is {self._local.name!r}, but {gone}")
 
     def _parse(self, text: str, setting: str) -> str:
         """Return the `provider:name` that `text` means, after checking that its provider has a key and an address."""
@@ -220,12 +224,19 @@ class Models:
             self._known[text] = ModelClient(self._endpoint(text, "MODEL"), self._clock, self._jitter)
         return self._known[text]
 
+    def _local_transcriber(self, text: str) -> LocalTranscriber:
+        from bot.model.local import LocalTranscriber
+
+        return LocalTranscriber(text.removeprefix(LOCAL), self._clock)
+
     def _transcriber(self, text: str) -> Transcriber:
-        if text.startswith(LOCAL):
-            return LocalTranscriber(text.removeprefix(LOCAL), self._clock)
+        from bot.model.transcribing import ServiceTranscriber
+
         return ServiceTranscriber(self._endpoint(text, "TRANSCRIBE_MODEL"), self._clock, self._jitter)
 
     def _speaker(self, text: str) -> Speaker:
+        from bot.model.speaking import Speaker
+
         return Speaker(self._endpoint(text, "SPEECH_MODEL"), self._options.voice, self._clock, self._jitter)
 
     def _endpoint(self, text: str, setting: str) -> Endpoint:

@@ -10,6 +10,8 @@ import re
 from collections.abc import AsyncGenerator, Container
 from contextlib import aclosing
 from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from bot.contract import (
     AssistantEntry,
@@ -30,17 +32,18 @@ from bot.model.base import Answer, AskedAgain, CallPiece, Piece, Request
 from bot.model.endings import CALLS, LENGTH, WHOLE, WITHHELD
 from bot.model.failures import NETWORK_ERRORS, NotUnderstood, PicturesRefused, ToolUnfit, failure, stream_fault
 from bot.model.lengths import AnswerTooLong, affords_another, name_in, without
-from bot.model.ollama import OllamaWire
 from bot.model.patience import Patience
 from bot.model.reading import CHARS_PER_ARGUMENT_TOKEN, StreamReading
 from bot.model.rendering import Weighed
-from bot.model.responses import ResponsesWire
 from bot.model.transport import ENDING
 from bot.model.usage import PICTURE_TOKENS, Estimator
 from bot.model.wire import Body, ChatWire, Endpoint, Wire
 from bot.safety import shows_nothing
 from tools.contract.plaintext import to_plain
 from tools.programs.cancelling import Contained
+
+if TYPE_CHECKING:
+    from bot.model.ollama import OllamaWire
 
 log = logging.getLogger(__name__)
 
@@ -54,14 +57,20 @@ _LEAST_TOKENS = 16
 """An answer's limit is never less; the minimum of OpenAI's Responses."""
 
 
+def _ollama_wire(at: Endpoint) -> OllamaWire:
+    from bot.model.ollama import OllamaWire
+
+    return OllamaWire(at)
+
+
 class ModelClient:
     """One model of one provider."""
 
     def __init__(self, at: Endpoint, clock: Clock, jitter: random.Random) -> None:
         self._at = at
-        self._chat, self._responses = ChatWire(at), ResponsesWire(at)
-        self._own = OllamaWire(at) if at.name.provider.name == "ollama" else None
-        """Replaces the other two if the server turns out to be an Ollama."""
+        self._chat = ChatWire(at)
+        self._own = _ollama_wire(at) if at.name.provider.name == "ollama" else None
+        """Replaces the other two wires if the server turns out to be an Ollama."""
         self._clock = clock
         self.estimator = Estimator()
         """Estimates tokens for this model."""
@@ -177,6 +186,12 @@ class ModelClient:
         mode = self._at.options.tool_mode
         return mode == "native" or (mode == "auto" and not self._at.learned.refuses("tools"))
 
+    @cached_property
+    def _responses(self) -> Wire:
+        from bot.model.responses import ResponsesWire
+
+        return ResponsesWire(self._at)
+
     def _wire(self, request: Request) -> Wire:
         if self._own is not None and self._own.found:
             return self._own
@@ -194,8 +209,9 @@ class ModelClient:
         wire = self._wire(request)
         body = wire.body(plainly(request), native=native)
         self._make_room(body)
-        if isinstance(wire, OllamaWire):
-            wire.fit(body, int(self._weight(body) * _COUNTED_MARGIN))
+        ollama = self._own if wire is self._own else None
+        if ollama is not None:
+            ollama.fit(body, int(self._weight(body) * _COUNTED_MARGIN))
         most_tokens = self._at.most_tokens(request)
         patience = Patience(
             self._clock, name=self.name, first=self._first, idle=self._at.options.limits.idle_seconds, deadline=deadline
@@ -220,8 +236,8 @@ class ModelClient:
                 self._name_reason(reading.unknown_reason)
                 if reading.fault is not None:
                     raise self._fault(reading.take_fault(), body, bool(reading.text))
-                if isinstance(wire, OllamaWire) and reading.finish == LENGTH:
-                    wire.grow()  # so that the answer finds room when it is requested again
+                if ollama is not None and reading.finish == LENGTH:
+                    ollama.grow()  # so that the answer finds room when it is requested again
                 yield self._answer(reading, wire, body, native)
             finally:
                 await opening.__aexit__(None, None, None)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 from bot.contract import Clock, ModelAway, ModelDropped, ModelRefused, ModelSlow, SetupRefused, time_limit
+from bot.model.options import LOCAL
 from bot.model.transcribing import Heard
 from tools.speech.recognition import Recogniser, Trouble, Unrecognised, missing
-
-LOCAL: Final = "local:"
-"""The prefix in `TRANSCRIBE_MODEL` before a folder of this machine."""
 
 
 class LocalTranscriber:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from bot.contract import LIMITS, Limits
 
+LOCAL: Final = "local:"
+"""The prefix in `TRANSCRIBE_MODEL` before a folder of this machine."""
 ToolMode: TypeAlias = Literal["auto", "native", "prompt"]
 
 

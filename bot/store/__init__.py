@@ -9,22 +9,19 @@ Whatever was awaited is durable. Errors of SQLite never get out as such: a faile
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bot.store.access import CONSOLE, Pairing
 from bot.store.allowances import Allowances, Part, Wish
 from bot.store.approvals import DECIDED, Approval, digest_of
-from bot.store.backup import Contents, back_up, examine_backup, keep_bots_away, look_at, put_back
-from bot.store.export import Extent
 from bot.store.facts import Fact, StoredFacts
 from bot.store.files import FILE_BYTES
 from bot.store.history import History
-from bot.store.inspection import Inspection, inspect
 from bot.store.intake import Claim, Ensure, InboxRow
 from bot.store.location import explain_absence, is_same_database, is_server, real_path
 from bot.store.lock import lock_database
-from bot.store.moving import copy_store
 from bot.store.privacy import database_files, open_to_all
 from bot.store.recalling import DeliveryCalls
-from bot.store.recordings import Recording
 from bot.store.records import (
     AttachmentRecord,
     CallRecord,
@@ -37,15 +34,6 @@ from bot.store.records import (
     TurnRecord,
 )
 from bot.store.retention import Keep
-from bot.store.server import (
-    Process,
-    inspect_server,
-    is_idle_on_server,
-    list_processes,
-    prepare_server,
-    processes_on_server,
-    refuse_running,
-)
 from bot.store.settings import ChatSettings
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
 from bot.store.sql import Connection
@@ -54,3 +42,33 @@ from bot.store.store import Store
 from bot.store.timers import LATE_AFTER, zone_or_utc
 from bot.store.upkeep import keep_tidy, writes
 from bot.store.used import Used
+from tools.contract.latenames import load_late
+
+if TYPE_CHECKING:
+    from bot.store.backup import Contents, back_up, examine_backup, keep_bots_away, look_at, put_back
+    from bot.store.export import Extent
+    from bot.store.inspection import Inspection, inspect
+    from bot.store.moving import copy_store
+    from bot.store.recordings import Recording
+    from bot.store.server import (
+        Process,
+        inspect_server,
+        is_idle_on_server,
+        list_processes,
+        prepare_server,
+        processes_on_server,
+        refuse_running,
+    )
+else:
+    __getattr__ = load_late(
+        __name__,
+        {
+            "backup": "Contents back_up examine_backup keep_bots_away look_at put_back",
+            "export": "Extent",
+            "inspection": "Inspection inspect",
+            "moving": "copy_store",
+            "recordings": "Recording",
+            "server": "Process inspect_server is_idle_on_server list_processes prepare_server processes_on_server "
+            "refuse_running",
+        },
+    )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.contract import OUTSIDE, ChatId, Entry, ToolEntry, entry_from_json, entry_to_json
 from bot.store.branches import Branch, find_branch
-from bot.store.export import Extent, count_exported, export_chat
 from bot.store.forgetting import forget_chat
 from bot.store.queries import Queries
 from bot.store.records import ChatRow, HistoryRow, Summary
 from bot.store.sql import Connection
 from tools.contract.plaintext import to_plain
+
+if TYPE_CHECKING:
+    from bot.store.export import Extent
 
 _ASIDE = 2048
 """Characters from which a body is stored in a separate table, so that the rows of a chat stay close together."""
@@ -166,14 +168,20 @@ class History(Queries):
 
     def export(self, chat: ChatId) -> AsyncIterator[dict[str, Any]]:
         """Yield everything stored of a chat, one JSON object a turn, oldest first, including replaced answers."""
+        from bot.store.export import Extent, export_chat
+
         return export_chat(self._readers, Extent(chat))
 
     def export_part(self, extent: Extent) -> AsyncIterator[dict[str, Any]]:
         """Yield some turns of a chat as `export` does."""
+        from bot.store.export import export_chat
+
         return export_chat(self._readers, extent)
 
     async def count_exported(self, extent: Extent) -> int:
         """Return how many turns `export_part` yields."""
+        from bot.store.export import count_exported
+
         return await count_exported(self._readers, extent)
 
 

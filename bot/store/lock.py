@@ -13,7 +13,6 @@ from pathlib import Path
 from bot.contract import SettingsError
 from bot.store.location import is_server, real_path
 from bot.store.opening import make_place
-from bot.store.server import lock_server
 
 _HOLDER = re.compile(rb"(\d{1,10}) ([\w.-]{1,200})\n")
 _COMMANDS = ("run", "chat")
@@ -34,6 +33,8 @@ def lock_database(url: str, command: str) -> Iterator[None]:
         SettingsError: another process has it, or the file cannot be created.
     """
     if is_server(url):
+        from bot.store.server import lock_server
+
         with lock_server(url, command):
             yield
         return

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.contract import Clock, SettingsError, StoreError
 from bot.store.access import Access
 from bot.store.allowances import Allowances
 from bot.store.approvals import Approvals
 from bot.store.beside import free_name
-from bot.store.copying import write_copy
 from bot.store.database import Database
 from bot.store.facts import StoredFacts
 from bot.store.faults import DatabaseError, Fault, store_error
@@ -20,7 +21,6 @@ from bot.store.files import StoredFiles
 from bot.store.forgetting import give_back, wipe_traces
 from bot.store.grants import StoredGrants
 from bot.store.history import History
-from bot.store.insights import Insights
 from bot.store.intake import Intake
 from bot.store.location import is_server, real_path
 from bot.store.lock import running_elsewhere
@@ -30,11 +30,9 @@ from bot.store.presence import Presence
 from bot.store.privacy import make_private
 from bot.store.readers import COUNT, Readers
 from bot.store.recalling import Deliveries
-from bot.store.recordings import Recordings
 from bot.store.renaming import ChatNames
 from bot.store.retention import Keep, Retention
 from bot.store.schema import STEPS, known_version, upgrade
-from bot.store.server import open_server
 from bot.store.settings import ChatSettings
 from bot.store.spending import Spending
 from bot.store.sql import Fence
@@ -42,6 +40,10 @@ from bot.store.timers import StoredTimers
 from bot.store.turns import Turns
 from bot.store.used import UsedByTurns
 from bot.store.writer import Writer
+
+if TYPE_CHECKING:
+    from bot.store.insights import Insights
+    from bot.store.recordings import Recordings
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +60,8 @@ async def bring_up_to_date(db: Database, path: Path, clock: Clock) -> None:
     kept = None
     began = clock.monotonic()
     if 0 < version < len(STEPS):
+        from bot.store.copying import write_copy
+
         wanted = f"The database {str(path)!r} is of schema {version} and has to be upgraded to {len(STEPS)}"
         if other := running_elsewhere(path):
             raise SettingsError(f"{wanted}, but is in use by {other}. End that one first, then start the new version.")
@@ -114,8 +118,21 @@ class Store:
         self.retention = Retention(writer, readers, clock)
         self.people = People(writer, readers, clock)
         self.used = UsedByTurns(writer, readers, clock)
-        self.insights = Insights(writer, readers, clock)
-        self.recordings = Recordings(writer, readers, clock)
+        self._parts = writer, readers, clock
+
+    @cached_property
+    def insights(self) -> Insights:
+        """What the operator's page shows; loaded when it is first opened."""
+        from bot.store.insights import Insights
+
+        return Insights(*self._parts)
+
+    @cached_property
+    def recordings(self) -> Recordings:
+        """Whole turns, to repeat them; loaded when one is first repeated."""
+        from bot.store.recordings import Recordings
+
+        return Recordings(*self._parts)
 
     @classmethod
     @asynccontextmanager
@@ -139,7 +156,12 @@ class Store:
             SettingsError: the URL names no usable place, or a file that is not ours, of a later version or changed.
             StoreError: the database cannot be opened now.
         """
-        opened = open_server(url, clock=clock, fence=fence) if is_server(url) else _open_file(url, clock, busy_timeout)
+        if is_server(url):
+            from bot.store.server import open_server
+
+            opened = open_server(url, clock=clock, fence=fence)
+        else:
+            opened = _open_file(url, clock, busy_timeout)
         async with opened as (writer, counter, readers):
             yield cls(writer, counter, readers, clock, worker)
 

@@ -17,5 +17,6 @@ from bot.turn.queue import Running, TurnQueue
 from bot.turn.recalling import CallRecall
 from bot.turn.reminders import LONGEST_SLEEP, Reminders
 from bot.turn.run import EndReason, Run, close_told, finish
+from bot.turn.task import AgentOf
 from bot.turn.thread_context import ThreadContext
 from bot.turn.tool_offer import ToolOffer

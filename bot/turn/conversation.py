@@ -12,14 +12,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 
-from bot.agent import Agent, Failed, Finished, ForeignAgent, Task, answer_with, policy_for
+from bot.agent import Agent, Failed, Finished, Task, answer_with, policy_for
 from bot.context import Admitted, Briefings, ChatBook, Summaries
 from bot.contract import (
     AUDIBLE,
     LIMITS,
     Backoff,
     BotError,
-    ChatId,
     Clock,
     DeliveryError,
     Limits,
@@ -53,7 +52,7 @@ from bot.turn.narrations import Narrations
 from bot.turn.queue import Running
 from bot.turn.run import LEFT, EndReason, Run, TurnLimits, finish, uncancel
 from bot.turn.story import Story
-from bot.turn.task import TaskMaker
+from bot.turn.task import AgentOf, TaskMaker
 from bot.turn.thread_context import ThreadContext
 from bot.turn.tool_offer import ToolOffer
 from tools.calling.registry import ToolRegistry
@@ -71,7 +70,7 @@ class Conversation:
 
     store: Store
     models: Models
-    agent_of: Callable[[ChatId], Agent | ForeignAgent]
+    agent_of: AgentOf
     registry: ToolRegistry
     replies: Replies
     notices: Notices

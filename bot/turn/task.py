@@ -7,8 +7,9 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
-from bot.agent import Agent, ForeignAgent, Task
+from bot.agent import Agent, Task
 from bot.context import Briefing, Briefings, ChatFacts, withhold
 from bot.contract import ChatId, Clock, Limits, UserEntry
 from bot.model import Models
@@ -27,6 +28,12 @@ from bot.turn.run import Run
 from bot.turn.tool_offer import ToolOffer
 from tools.contract.base import ToolContext
 
+if TYPE_CHECKING:
+    from bot.agent import ForeignAgent
+
+AgentOf: TypeAlias = "Callable[[ChatId], Agent | ForeignAgent]"
+"""Returns the agent that answers in a chat."""
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TaskMaker:
@@ -42,7 +49,7 @@ class TaskMaker:
     merging: Merging
     approvals: Approvals
     limits: Limits
-    agent_of: Callable[[ChatId], Agent | ForeignAgent]
+    agent_of: AgentOf
 
     def __post_init__(self) -> None:
         self._purse = DayPurse(self.quotas)
@@ -61,7 +68,7 @@ class TaskMaker:
         known, passes = draft.known, draft.made.passes
         question = known.question
         agent = self.agent_of(question.chat)
-        if isinstance(agent, ForeignAgent):
+        if not isinstance(agent, Agent):
             return await self._make_foreign_task(draft, permit, agent.name, may_ask=may_ask)
         past = replace(known.past, entries=tuple(withhold(known.past.entries, permit.may_read)))
         model = meter(self.models.choose(known.options.model), self.quotas, self.models.estimator)

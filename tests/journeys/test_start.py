@@ -26,6 +26,11 @@ LATER = frozenset(
         *("psycopg", "asyncpg", "dbos", "sqlalchemy"),
         # traces
         *("opentelemetry.sdk", "opentelemetry.exporter", "requests"),
+        # our own parts that most programs do not use: a port, several processes, agents of others, copies, repeating
+        *("aiohttp.web", "bot.operations.admin", "bot.operations.http", "bot.operations.web"),
+        *("bot.intake.fleet", "bot.intake.membership", "bot.agent.foreign", "bot.app.recorded"),
+        *("bot.store.backup", "bot.store.insights", "bot.store.moving", "bot.store.recordings"),
+        *("bot.model.local", "bot.model.ollama", "bot.model.responses"),
     )
 )
 

@@ -217,7 +217,7 @@ async def test_an_upgrade_waits_for_another_program_that_keeps_the_file(
                 db.execute("UPDATE chats SET turns = turns")
         write_copy(db, place)
 
-    monkeypatch.setattr("bot.store.store.write_copy", busy_at_first)
+    monkeypatch.setattr("bot.store.copying.write_copy", busy_at_first)
     async with Store.open(url, clock=clock) as store:
         assert len(await store.history.list_chats(limit=9)) == 3
 

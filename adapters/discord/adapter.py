@@ -182,7 +182,7 @@ class DiscordAdapter:
 
     @property
     def heard(self) -> bool:
-        return self.listening and self._intake is not None and not self._intake.busy
+        return self._gateway.heard and self._intake is not None and not self._intake.busy
 
     @property
     def shards(self) -> Mapping[str, str]:

@@ -73,7 +73,7 @@ class Client(discord.Client):
         self.connected = False
         """READY or RESUMED came, and the connection has not broken since."""
         self.sockets = compat.Sockets(self)
-        compat.wrap_parsers(self, _sparing)
+        compat.wrap_parsers(self, self._sparing)
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         """Wait before a new session; the first one has waited when connecting."""
@@ -108,9 +108,6 @@ class Client(discord.Client):
     async def on_ready(self) -> None:
         self._catch_up(self.missed.direct_channels() if not self.shard_id else ())
         self.greeted = self.connected = True
-
-    async def on_guild_available(self, guild: discord.Guild) -> None:
-        self._catch_up(self.missed.channels(guild))
 
     async def on_resumed(self) -> None:
         self.connected = True
@@ -181,26 +178,28 @@ class Client(discord.Client):
 
         return find
 
+    def _sparing(self, event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Wrap the library's parser of an event so that an exception does not close the gateway connection."""
+
+        def read(data: Any) -> None:
+            try:
+                parse(data)
+                # At once, so that what is written now in its channels waits for what was missed there.
+                if event == "GUILD_CREATE" and (guild := self.get_guild(int(data["id"]))) is not None:
+                    self._catch_up(self.missed.channels(guild))
+            except Exception as error:  # noqa: BLE001 - whatever it is, only this part or event is lost
+                if event in ("MESSAGE_CREATE", "MESSAGE_UPDATE") and (part := compat.parse_without(parse, data)):
+                    log.error("discord: %r of a message cannot be read and is left out: %s", part, origin_of(error))
+                else:
+                    _leave_out(event, error)
+
+        return read
+
     @property
     def _ids(self) -> tuple[int, int]:
         """Return the ids of the application and of the bot: the same for all but the oldest bots."""
         bot = self.user.id if self.user is not None else 0
         return self.application_id or bot, bot
-
-
-def _sparing(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Wrap the library's parser of an event so that an exception does not close the gateway connection."""
-
-    def read(data: Any) -> None:
-        try:
-            parse(data)
-        except Exception as error:  # noqa: BLE001 - whatever it is, only this part or event is lost
-            if event in ("MESSAGE_CREATE", "MESSAGE_UPDATE") and (part := compat.parse_without(parse, data)):
-                log.error("discord: %r of a message cannot be read and is left out: %s", part, origin_of(error))
-            else:
-                _leave_out(event, error)
-
-    return read
 
 
 def _leave_out(event: str, error: BaseException | None) -> None:

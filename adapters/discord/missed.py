@@ -39,6 +39,8 @@ class Missed:
         self._clock = clock
         self._requests = asyncio.Semaphore(_AT_ONCE)
         self._left: LeftOff | None = None
+        self.unknown = False
+        """The store could not say until when everything was heard: a later start looks it up."""
         self.find: FindLeftOff | None = None
         """Set before the first session."""
 
@@ -47,8 +49,8 @@ class Missed:
         try:
             self._left = await self.find() if self.find is not None else None
         except StoreError as error:
-            log.warning("discord: what was written meanwhile is not looked for: %s", error)
-            self._left = None
+            log.warning("discord: what was written meanwhile is looked up later: %s", error)
+            self.unknown, self._left = True, None
 
     def channels(self, guild: discord.Guild) -> list[int]:
         """Return the channels of a server where somebody wrote meanwhile, as far as the bot may read them."""

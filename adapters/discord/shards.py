@@ -63,6 +63,13 @@ class Shards:
         return any(client.greeted and client.connected for client in self._clients)
 
     @property
+    def heard(self) -> bool:
+        """All shards receive, and each has looked up what it missed."""
+        return bool(self._clients) and all(
+            client.greeted and client.connected and not client.missed.unknown for client in self._clients
+        )
+
+    @property
     def sessions(self) -> list[Session]:
         """The sessions of all shards up to their latest events; the last known ones if none is connected."""
         found = [compat.session_of(client, number, len(self._clients)) for number, client in enumerate(self._clients)]

@@ -26,6 +26,7 @@ from adapters.slack.client import Client
 from adapters.slack.errors import REFUSED_TOKEN, error_code, field
 from adapters.slack.events import people_in
 from adapters.slack.installing import Installing
+from adapters.slack.missed import Missed
 from adapters.slack.sealing import Seal
 from adapters.slack.threads import SlackThread
 from adapters.slack.webhook import SlackEntrance
@@ -38,6 +39,7 @@ from bot.contract import (
     Deliver,
     Enclosure,
     Entrance,
+    FindLeftOff,
     Grants,
     Incoming,
     LogThrottle,
@@ -80,7 +82,7 @@ WISHED_SCOPES: Final = {
     "files:read": "read files and look at pictures",
     "users:read": "know people by name",
     "reactions:write": "show on a message that it waits",
-    "channels:history": "look up in channels whether a post of unknown outcome arrived",
+    "channels:history": "look up in channels what it missed, and whether a post of unknown outcome arrived",
     "groups:history": "do the same in private channels",
     "mpim:history": "do the same in direct messages of several people",
 }
@@ -136,6 +138,8 @@ class SlackAdapter:
         self._bolt = self._wire.getChild("bolt")
         self._bolt.setLevel(logging.ERROR)
         self._storing: set[asyncio.Task[None]] = set()
+        self.find_left_off: FindLeftOff | None = None
+        self._catching_up: asyncio.Task[None] | None = None
         self._socket: AsyncSocketModeHandler | None = None
 
     async def __aenter__(self) -> SlackAdapter:
@@ -173,6 +177,11 @@ class SlackAdapter:
         return session is not None and not session.closed
 
     @property
+    def heard(self) -> bool:
+        catching_up = self._catching_up is None or not self._catching_up.done()
+        return self.listening and not self._storing and not catching_up
+
+    @property
     def identity(self) -> str:
         if (home := self._workspaces.home) is None:
             return self._settings.slack_client_id
@@ -194,6 +203,15 @@ class SlackAdapter:
 
     async def listen(self, deliver: Deliver) -> None:
         """Receive events until cancelled; the library replaces the connection whenever Slack asks."""
+        missed = Missed(self._workspaces.of, lambda body: self._take_in(body, deliver), self._clock)
+        catching_up = missed.catch_up(self.find_left_off, lambda: self.listening, shared=self.shared)
+        self._catching_up = asyncio.create_task(catching_up, name="slack catches up")
+        try:
+            await self._await(deliver)
+        finally:
+            await end_tasks(self._catching_up)
+
+    async def _await(self, deliver: Deliver) -> None:
         if (home := self._workspaces.home) is None:
             await self._await_posts(deliver)
             return

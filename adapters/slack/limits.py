@@ -44,12 +44,16 @@ UNSIGN_WINDOW: Final = Window(19, 60.0)
 PRIVATE_WINDOW: Final = Window(95, 60.0)
 CHANNEL_RATE: Final = 1.0
 # Slack allows fifty `conversations.replies` and as many `conversations.history` a minute.
-REPLIES_WINDOW: Final = Window(30, 60.0)
+REPLIES_WINDOW: Final = Window(24, 60.0)
 """For a thread's messages before a question."""
-LOOK_REPLIES_WINDOW: Final = Window(18, 60.0)
+LOOK_REPLIES_WINDOW: Final = Window(14, 60.0)
 """For posts of unknown outcome in threads: after an outage there are many, and each one not found may come twice."""
-LOOK_HISTORY_WINDOW: Final = Window(48, 60.0)
+LOOK_HISTORY_WINDOW: Final = Window(28, 60.0)
 """For posts of unknown outcome beside threads."""
+MISSED_REPLIES_WINDOW: Final = Window(10, 60.0)
+"""For what people wrote in threads while the bot was away."""
+MISSED_HISTORY_WINDOW: Final = Window(20, 60.0)
+"""For what they wrote beside threads."""
 LOOKUP_WINDOW: Final = Window(95, 60.0)
 """`users.info`: Slack allows a hundred a minute in a workspace."""
 RESPONSE_USES: Final = 5

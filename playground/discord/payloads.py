@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from playground.discord.clock import Clock
 from playground.discord.world import (
     DIRECT,
+    PERMISSIONS,
     SEVERAL,
     THREAD,
     THREAD_STARTER,
@@ -93,7 +94,11 @@ def channel(place: Channel, clock: Clock) -> Json:
                 "locked": place.locked,
             },
         }
-    return body | {"position": 0, "permission_overwrites": [], "parent_id": None, "topic": None, "nsfw": False}
+    denied = sum(PERMISSIONS[name] for name in place.denied)
+    overwrites = (
+        [{"id": place.guild.id, "type": 0, "allow": "0", "deny": str(denied)}] if place.guild and denied else []
+    )
+    return body | {"position": 0, "permission_overwrites": overwrites, "parent_id": None, "topic": None, "nsfw": False}
 
 
 def guild(server: Guild, channels: Iterable[Channel], people: Iterable[Person], bot: Person, clock: Clock) -> Json:

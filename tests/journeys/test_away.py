@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from bot.app import App
+from bot.contract.recall import CatchingUp
 from playground.faults import Fault
 from playground.model import Reply
 from playground.model.reply import Body
@@ -54,11 +55,17 @@ class Server:
         await bot.dispatcher.wait_idle()
 
     async def until_back(self, bot: App) -> None:
-        """Wait until it listens and has received everything that it missed."""
-        async with asyncio.timeout(PATIENCE):
-            while not bot.platforms.adapters["discord"].heard:  # type: ignore[attr-defined]
-                await asyncio.sleep(0.01)
-        await bot.dispatcher.wait_idle()
+        await until_back(bot, "discord")
+
+
+async def until_back(bot: App, platform: str) -> None:
+    """Wait until it listens and has received and answered everything that it missed."""
+    adapter = bot.platforms.adapters[platform]
+    assert isinstance(adapter, CatchingUp)
+    async with asyncio.timeout(PATIENCE):
+        while not adapter.heard:
+            await asyncio.sleep(0.01)
+    await bot.dispatcher.wait_idle()
 
 
 @pytest.fixture
@@ -162,3 +169,76 @@ async def test_a_channel_that_cannot_be_read_keeps_no_other_waiting(
 
     assert server.answers("12") == ["To: meanwhile"] and not server.answers("11")
     assert f"what was written in {server.private} meanwhile may be missing" in caplog.text
+
+
+class Workspace:
+    """A Slack workspace with a channel and Ada's direct messages; the model repeats the question."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.slack = world, world.slack
+        world.model.script = Server.repeat
+        for id, name in ((ADA, "Ada"), (BOB, "Bob")):
+            self.slack.person(f"U{id}", name)
+        self.slack.channel("C1", "general")
+        self.private = self.slack.direct(f"U{ADA}")
+
+    def ask(self, channel: str, text: str, person: int = ADA, thread: str = "") -> str:
+        mention = "" if channel == self.private else f"<@{self.slack.bot_user_id}> "
+        return self.slack.say(channel, mention + text, person=f"U{person}", thread_ts=thread)
+
+    def answers(self, channel: str) -> list[str]:
+        return [one.text for one in self.slack.screen.of(channel) if one.author == "bot"]
+
+
+@pytest.mark.parametrize("given_up", [False, True], ids=["sent again", "given up"])
+async def test_on_slack_it_is_answered_whether_slack_sends_it_again(world: World, start: Start, given_up: bool) -> None:
+    it = Workspace(world)
+    if given_up:
+        object.__setattr__(it.slack.limits, "retry_after", ())
+    async with start("slack") as bot:
+        root = it.ask("C1", "before")
+        it.ask(it.private, "before")
+        async with asyncio.timeout(PATIENCE):
+            while len(it.answers("C1")) + len(it.answers(it.private)) < 2:
+                await asyncio.sleep(0.01)
+            while await bot.store.deliveries.find_left_off("slack") is None:
+                await asyncio.sleep(0.01)
+    for number in (1, 2):
+        it.ask("C1", f"root {number}")
+        it.ask("C1", f"in the thread {number}", BOB, thread=root)
+        it.ask(it.private, f"alone {number}")
+    late = it.slack.say("C1", "people talk", person=f"U{BOB}")
+    it.ask("C1", "what do you think?", thread=late)
+    it.slack.say("C1", "not for the bot", person=f"U{BOB}")
+    for _ in range(2):
+        async with start("slack") as bot:
+            await until_back(bot, "slack")
+
+    told = ["before", "in the thread 1", "in the thread 2", "root 1", "root 2", "what do you think?"]
+    assert sorted(it.answers("C1")) == [f"To: {text}" for text in told]
+    assert it.answers(it.private) == ["To: before", "To: alone 1", "To: alone 2"]
+
+
+async def test_on_slack_a_conversation_that_cannot_be_read_keeps_no_other_waiting(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    it = Workspace(world)
+    object.__setattr__(it.slack.limits, "retry_after", ())
+    async with start("slack") as bot:
+        for place in ("C1", it.private):
+            it.ask(place, "before")
+        async with asyncio.timeout(PATIENCE):
+            while len(it.answers("C1")) + len(it.answers(it.private)) < 2:
+                await asyncio.sleep(0.01)
+            while await bot.store.deliveries.find_left_off("slack") is None:
+                await asyncio.sleep(0.01)
+    for place in ("C1", it.private):
+        it.ask(place, "meanwhile")
+    it.slack.faults.add("conversations.history", Fault(status=429, retry_after=1.0))
+    it.slack.faults.add("conversations.replies", Fault(status=500))
+    it.slack.scopes.discard("channels:history")
+    async with start("slack") as bot:
+        await until_back(bot, "slack")
+
+    assert it.answers(it.private) == ["To: before", "To: meanwhile"] and it.answers("C1") == ["To: before"]
+    assert "what was written in C1 meanwhile may be missing: missing_scope" in caplog.text

@@ -6,22 +6,23 @@ result is written down.
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 import importlib.util
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tools.calling.function import FunctionTool
 from tools.contract.base import ToolContext, ToolError, ToolResult, ToolStatus, Unavailable
 from tools.contract.findings import Finding
+from tools.contract.nearness import closest
 from tools.settings import CodeSettings
 
 if TYPE_CHECKING:
-    from tools.sandbox.cell import Cell
+    from tools.sandbox.cell import Backend, Cell
     from tools.sandbox.choice import Choice
 
 LONGEST_CODE = 100_000
@@ -101,7 +102,7 @@ def _named_and_missing(settings: CodeSettings) -> str:
     for name in named:
         if not _installed([name]):
             there = {found.name for found in importlib.metadata.distributions() if found.name}
-            near = difflib.get_close_matches(name, there, 1, 0.75)
+            near = closest(name, there, 1, 0.75)
             hint = f"did you mean {near[0]}?" if near else "install it, or leave it out"
             return f"CODE_PACKAGES names {name[:60]!r}, which is not installed; {hint}"
     return ""
@@ -225,21 +226,26 @@ class CodeRunner(FunctionTool):
 
     def _chosen(self) -> Choice:
         if self._choice is None:
-            from tools.sandbox.bwrap import Bubblewrap
-            from tools.sandbox.choice import Choice, Maker
-            from tools.sandbox.e2b import E2B
-            from tools.sandbox.monty import Monty
+            from tools.sandbox.choice import Choice
 
-            settings = self._settings
-            key = settings.e2b_api_key.get_secret_value().strip()
-            makers: dict[str, Maker] = {
-                "rich": lambda: Bubblewrap(settings.packages, rich=True),
-                "bwrap": lambda: Bubblewrap(settings.packages),
-                "monty": Monty,
-                "e2b": lambda: E2B(key, settings.e2b_api_base_url, settings.e2b_sandbox_base_url),
-            }
-            self._choice = Choice([(name, makers[name]) for name in self._backends])
+            self._choice = Choice([(name, partial(_make, name, self._settings)) for name in self._backends])
         return self._choice
+
+
+def _make(name: str, settings: CodeSettings) -> Backend:
+    """Return a backend; only that of the one that is used is loaded."""
+    if name == "e2b":
+        from tools.sandbox.e2b import E2B
+
+        key = settings.e2b_api_key.get_secret_value().strip()
+        return E2B(key, settings.e2b_api_base_url, settings.e2b_sandbox_base_url)
+    if name == "monty":
+        from tools.sandbox.monty import Monty
+
+        return Monty()
+    from tools.sandbox.bwrap import Bubblewrap
+
+    return Bubblewrap(settings.packages, rich=name == "rich")
 
 
 def written(cell: Cell, chars: int) -> str:

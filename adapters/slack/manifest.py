@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-import yaml
-
 MANIFEST: Final = Path(__file__).with_name("manifest.yaml")
 
 
@@ -16,6 +14,8 @@ def new_app_link() -> str:
 
     https://docs.slack.dev/app-manifests/configuring-apps-with-app-manifests
     """
+    import yaml
+
     manifest = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
     written = yaml.safe_dump(manifest, sort_keys=False, width=1_000)
     return f"https://api.slack.com/apps?new_app=1&manifest_yaml={quote(written, safe='')}"

@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from bot.cli.sharing import digests_of
 from bot.contract import SettingsError
 from bot.operations import Outlet
 from bot.settings import Configuration, open_adapters
@@ -82,6 +81,7 @@ async def _take_part(
             yield configuration, {}
         return
     from bot.cli.installation import read_version
+    from bot.cli.sharing import digests_of
     from bot.contract import SystemClock
     from bot.intake import Fleet, Role, refuse_differences, refuse_other_bots
 

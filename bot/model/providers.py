@@ -5,7 +5,6 @@ A new provider is a new row here, or in the operator's file (`providersfile`).
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from bot.contract import SettingsError
 from tools.contract.forms import checked_address
+from tools.contract.nearness import closest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +189,7 @@ class ModelName:
 
 def nearest_provider(name: str) -> str:
     """Return the provider whose name is nearly this one; empty if none is."""
-    return next(iter(difflib.get_close_matches(name.strip().lower(), PROVIDERS, 1)), "")
+    return next(iter(closest(name.strip().lower(), PROVIDERS, 1)), "")
 
 
 def _with_provider(text: str) -> str:

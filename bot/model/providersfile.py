@@ -10,7 +10,6 @@ Its models are then written `groq:NAME`, and `GROQ_API_KEY` holds its key.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.contract import SettingsError
 from bot.model.providers import BUILT_IN, Provider, base_url_of
-from tools.contract.nearness import explain_path_error
+from tools.contract.nearness import closest, explain_path_error
 
 MOST_BYTES: Final = 64 * 1024
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,30}")
@@ -106,7 +105,7 @@ def _faults(error: ValidationError) -> Iterator[str]:
     for fault in error.errors(include_url=False, include_input=False):
         field = ".".join(str(part) for part in fault["loc"]) or "the table"
         if fault["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(field, _Row.model_fields, 1)
+            near = closest(field, _Row.model_fields, 1)
             yield f"there is no {field[:60]}" + (f"; did you mean {near[0]}?" if near else "")
         else:
             yield f"{field[:60]}: {fault['msg']}"

@@ -7,7 +7,6 @@ model makes of it, changes them.
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -19,6 +18,7 @@ from bot.policy.access import ids_of
 from bot.sentences import say
 from bot.settings import ChannelsFile
 from tools.calling.registry import ToolRegistry
+from tools.contract.nearness import closest
 
 log = logging.getLogger(__name__)
 
@@ -172,7 +172,7 @@ async def find_misnamed(registry: ToolRegistry, named: Iterable[tuple[str, str]]
         # The tools of a server that is not running are unknown.
         if any(fnmatchcase(name, pattern) for name in names) or registry.could_bring(pattern):
             continue
-        near = difflib.get_close_matches(pattern.lower(), names, 1, 0.5)
+        near = closest(pattern.lower(), names, 1, 0.5)
         hint = f"did you mean {near[0]}?" if near else "`parley tools` lists them"
         said.append(f"{setting} names {pattern[:60]!r}, and there is no such tool; {hint}")
     return said

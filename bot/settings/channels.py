@@ -15,7 +15,6 @@ executed, and an alias cannot exceed the file's limits.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from bot.contract import ADMINS, ChatId, SettingsError, identity
 from bot.settings.environment import ENCODING
-from tools.contract.nearness import explain_path_error
+from tools.contract.nearness import closest, explain_path_error
 
 T = TypeVar("T")
 
@@ -219,7 +218,7 @@ class _Reader:
         for key, value in node.value:
             word = self._text(key, f"a key of {name}")
             if word not in KEYS:
-                near = difflib.get_close_matches(word, KEYS, 1)
+                near = closest(word, KEYS, 1)
                 hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KEYS)}"
                 raise self._error(key, f"{name} has no key {word[:60]!r}; {hint}")
             if word in lines:

@@ -8,7 +8,6 @@ the NAME tool to …") is one that the model must call.
 
 from __future__ import annotations
 
-import difflib
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from bot.sentences import say
 from bot.toolsyntax import PythonScan, Registry, object_in, split, unwrap
 from tools.calling.schema import check, without_unknown
 from tools.contract.base import Json, ToolCall, ToolSpec
+from tools.contract.nearness import closest
 
 _SLASH: Final = re.compile(r"/tool(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL | re.IGNORECASE)
 _BARE: Final = re.compile(r"tool\s+(?P<rest>\S.*)", re.DOTALL | re.IGNORECASE)
@@ -153,7 +153,7 @@ def _commanded(
         return NamedCall(None, closed[name])
     spec = known.get(name)
     if spec is None:
-        near = difflib.get_close_matches(name.lower(), list(known), _NEAR, 0.5)
+        near = closest(name.lower(), list(known), _NEAR, 0.5)
         near += [each for each in known if name.lower() in each.lower() and each not in near]
         names = say("and", language).join(f"`{each}`" for each in near[:_NEAR])
         key = "tool_unknown_near" if near else "tool_unknown"

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from bot.sentences import simplified
 from bot.toolchoice import languages
@@ -61,10 +61,13 @@ class Meaning(NamedTuple):
     weight: float
 
 
+_Meanings: TypeAlias = dict[str, tuple[Meaning, ...]]
+
+
 class _Glossary(NamedTuple):
-    words: dict[str, list[tuple[tuple[str, ...], Meaning]]]
+    words: dict[str, tuple[tuple[tuple[str, ...], Meaning], ...]]
     """First stem → (all stems, meaning)."""
-    unspaced: dict[str, list[Meaning]]
+    unspaced: _Meanings
     lengths: dict[str, list[int]]
     """First character → lengths of the words in `unspaced` that begin with it, the longest first."""
     further: _Further
@@ -73,12 +76,10 @@ class _Glossary(NamedTuple):
 class _Further(NamedTuple):
     """Words of further languages."""
 
-    whole: dict[str, list[Meaning]]
-    begins: dict[str, list[Meaning]]
+    whole: _Meanings
+    begins: _Meanings
     """Words that may have any ending."""
-    ends: dict[str, list[Meaning]]
-    """Words that may stand behind others without a space."""
-    phrases: dict[str, list[tuple[tuple[str, ...], bool, Meaning]]]
+    phrases: dict[str, tuple[tuple[tuple[str, ...], bool, Meaning], ...]]
     """First word → (all words, the last may have any ending, meaning)."""
     longest: int
 
@@ -126,22 +127,23 @@ def folded(text: str) -> str:
 
 @cache
 def _glossary() -> _Glossary:
-    words: dict[str, list[tuple[tuple[str, ...], Meaning]]] = {}
-    unspaced: dict[str, list[Meaning]] = {}
+    words: dict[str, tuple[tuple[tuple[str, ...], Meaning], ...]] = {}
+    unspaced: _Meanings = {}
     for row in ROWS.splitlines():
         columns = [column.split() for column in row.split("|")]
         term = f"#{columns[0][0]}"
         for number, column in enumerate(columns):
             meaning = Meaning(term, HINT if number % 2 else 1.0)
+            alone = (meaning,)
             for written in column:
                 if number >= 2 and re.fullmatch(rf"[{_UNSPACED}]+", written):
-                    unspaced.setdefault(written, []).append(meaning)
+                    _add(unspaced, written, alone)
                     continue
                 stems = tuple(stem(word) for word in words_of(written.replace("_", " ")))
                 if len(stems) > 1 or (written not in _EMPTY) or written in _QUESTIONING:
-                    known = words.setdefault(stems[0], [])
+                    known = words.get(stems[0], ())
                     if not any(each == stems and one.term == term for each, one in known):
-                        known.append((stems, meaning))
+                        words[stems[0]] = (*known, (stems, meaning))
     further = _read_further(unspaced)
     lengths: dict[str, set[int]] = {}
     for written in unspaced:
@@ -149,23 +151,28 @@ def _glossary() -> _Glossary:
     return _Glossary(words, unspaced, {first: sorted(found, reverse=True) for first, found in lengths.items()}, further)
 
 
-def _read_further(unspaced: dict[str, list[Meaning]]) -> _Further:
+def _add(found: _Meanings, word: str, alone: tuple[Meaning]) -> None:
+    """Add a meaning of a word. Thousands of words have one, so those of the same row share one tuple."""
+    found[word] = found[word] + alone if word in found else alone
+
+
+def _read_further(unspaced: _Meanings) -> _Further:
     """Read the words of further languages; those of unspaced scripts go into `unspaced`."""
-    found = _Further({}, {}, {}, {}, max(map(len, languages.ROWS.split())))
+    found = _Further({}, {}, {}, max(map(len, languages.ROWS.split())))
     for row in languages.ROWS.splitlines():
         name, *entries = row.split()
         meaning = Meaning(f"#{name}", 1.0)
+        alone = (meaning,)
         for entry in entries:
             any_ending = entry.endswith("*")
             words = words_of(folded(entry.rstrip("*").replace("_", " ")))
             if len(words) > 1:
-                found.phrases.setdefault(words[0], []).append((tuple(words), any_ending, meaning))
+                phrase = (tuple(words), any_ending, meaning)
+                found.phrases[words[0]] = (*found.phrases.get(words[0], ()), phrase)
             elif _IS_UNSPACED.match(words[0]):
-                unspaced.setdefault(words[0], []).append(meaning)
+                _add(unspaced, words[0], alone)
             else:
-                (found.begins if any_ending else found.whole).setdefault(words[0], []).append(meaning)
-                if len(words[0]) >= (_ENDING_ARABIC if "\u0600" <= words[0][0] <= "\u06ff" else _ENDING):
-                    found.ends.setdefault(words[0], []).append(meaning)
+                _add(found.begins if any_ending else found.whole, words[0], alone)
     return found
 
 
@@ -207,8 +214,10 @@ def _further_meanings_at(runs: list[str], place: int) -> Iterator[Meaning]:
     yield from further.whole.get(run, ())
     for length in range(1, min(len(run), further.longest) + 1):
         yield from further.begins.get(run[:length], ())
-        if length < len(run):
-            yield from further.ends.get(run[-length:], ())
+        # Both kinds of words may stand behind others without a space.
+        if _ENDING_ARABIC <= length < len(run) and (length >= _ENDING or "\u0600" <= run[-length] <= "\u06ff"):
+            yield from further.begins.get(run[-length:], ())
+            yield from further.whole.get(run[-length:], ())
     for words, any_ending, meaning in further.phrases.get(run, ()):
         found = tuple(runs[place : place + len(words)])
         if found == words or (any_ending and found[:-1] == words[:-1] and found[-1].startswith(words[-1])):

@@ -7,8 +7,9 @@ of some vocabularies equal `|` and `_`, which some runtimes print instead.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 
@@ -270,14 +271,23 @@ class Marker:
 
 
 def trie(markers: Iterable[Marker], fold: Mapping[str, str] = FOLD) -> Trie:
-    """Return the tree that `Reader.match` walks. No marker may begin another one."""
-    root: Trie = {}
-    for marker in markers:
-        node = root
-        for c in marker.written:
-            node = node.setdefault(fold.get(c, c), {})
-        node.setdefault(END, marker)
-    return root
+    """Return the tree that `Reader.match` walks. No marker may begin another one.
+
+    A branch is a function that returns its tree, until the first text leads into it: most text leads into few.
+    """
+    return _branch([("".join(fold.get(c, c) for c in marker.written), marker) for marker in markers], 0)
+
+
+def _branch(words: Sequence[tuple[str, Marker]], depth: int) -> Trie:
+    """Return the tree of words that agree in their first `depth` characters."""
+    node: Trie = {}
+    further: dict[str, list[tuple[str, Marker]]] = {}
+    for word, marker in words:
+        if len(word) == depth:
+            node.setdefault(END, marker)
+        else:
+            further.setdefault(word[depth], []).append((word, marker))
+    return node | {c: partial(_branch, found, depth + 1) for c, found in further.items()}
 
 
 def _markers() -> list[Marker]:

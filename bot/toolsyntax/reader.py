@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from bot.toolsyntax.families import END, FOLD, Marker, Trie
@@ -202,6 +203,8 @@ class Reader:
             following = node.get(key)
             if following is None and not (key == before == "|"):
                 break
+            if isinstance(following, partial):
+                following = node[key] = following()
             node = node if following is None else following
             self.pos += 1
             if END in node:

@@ -8,13 +8,15 @@ import os
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bot.contract import AUDIBLE, ContextTooLong, Enclosure, ModelBusy, ModelError, ModelRefused, SetupRefused
-from bot.model import Transcriber
 from bot.policy import DayPurse, Prices
 from tools.contract.base import ToolError
 from tools.contract.payments import Payment
+
+if TYPE_CHECKING:
+    from bot.model import Transcriber
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bot.contract import (
     Closed,
@@ -23,13 +23,15 @@ from bot.contract import (
     StoreError,
 )
 from bot.markdown import first_sentences, seconds_to_say, shorten, to_spoken
-from bot.model import Sound, Speaker
 from bot.policy import DayPurse, Prices
 from bot.reply import FilterChain, VoicePosts
 from bot.sentences import language_of, say
 from tools.contract.base import ToolError
 from tools.contract.payments import Payment
 from tools.programs.cancelling import Contained, end_tasks
+
+if TYPE_CHECKING:
+    from bot.model import Sound, Speaker
 
 log = logging.getLogger(__name__)
 

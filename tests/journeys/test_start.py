@@ -30,7 +30,8 @@ LATER = frozenset(
         *("aiohttp.web", "bot.operations.admin", "bot.operations.http", "bot.operations.web"),
         *("bot.intake.fleet", "bot.intake.membership", "bot.agent.foreign", "bot.app.recorded"),
         *("bot.store.backup", "bot.store.insights", "bot.store.moving", "bot.store.recordings"),
-        *("bot.model.local", "bot.model.ollama", "bot.model.responses"),
+        *("bot.model.local", "bot.model.ollama", "bot.model.responses", "bot.model.speaking", "bot.store.server"),
+        *("tools.mcp.server", "tools.sandbox.e2b", "tools.sandbox.monty", "difflib", "yaml", "pytz"),
     )
 )
 

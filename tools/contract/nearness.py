@@ -1,10 +1,10 @@
-"""Faults in the path of an operator's file or folder, with the path that was probably meant."""
+"""Names that were probably meant: of anything, and of an operator's file or folder."""
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Literal
 
@@ -13,6 +13,17 @@ _MOST_FILES: Final = 2000
 
 
 Kind = Literal["file", "folder"]
+
+
+def closest(word: str, known: Iterable[str], most: int = 1, alike: float = 0.6) -> list[str]:
+    """Return the names that are nearly `word`, the nearest first.
+
+    Args:
+        alike: how much of both must agree, from 0 to 1.
+    """
+    import difflib  # used where something is wrong
+
+    return difflib.get_close_matches(word, list(known), most, alike)
 
 
 def find_path_fault(path: Path, kind: Kind) -> str:
@@ -58,7 +69,7 @@ def nearest_file(path: Path) -> str:
                 names = [entry.name for entry in itertools.islice(folder.iterdir(), _MOST_FILES)]
             except OSError:
                 return ""
-            for name in difflib.get_close_matches(below[0], names, 3, 0.7):
+            for name in closest(below[0], names, 3, 0.7):
                 if _exists(folder.joinpath(name, *below[1:])):
                     return str(folder.joinpath(name, *below[1:]))
             return ""

@@ -9,11 +9,14 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tools.contract.base import Tool, ToolSpec
 from tools.contract.names import SEPARATOR, owner
 from tools.mcp.config import McpConfig, missing_program, read_config
-from tools.mcp.server import McpServer, Sleep
+
+if TYPE_CHECKING:
+    from tools.mcp.server import McpServer, Sleep
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +31,11 @@ class McpSource:
         self._file = file
         self._started = 0.0
         self._problems = dict(config.problems)
-        self._servers = [McpServer(server, sleep=sleep) for server in config.servers]
+        self._servers: list[McpServer] = []
+        if config.servers:
+            from tools.mcp.server import McpServer
+
+            self._servers = [McpServer(server, sleep=sleep) for server in config.servers]
         self._tasks: list[asyncio.Task[None]] = []
 
     @property

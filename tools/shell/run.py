@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import json
 import logging
 import os
@@ -22,6 +21,7 @@ from tools.calling.registry import ToolRegistry
 from tools.contract.base import Arguments, ToolCall, ToolContext
 from tools.contract.forms import ToolSettings
 from tools.contract.json_values import read_json
+from tools.contract.nearness import closest
 from tools.shell.shelf import Shelf
 
 SETTLING = 15.0
@@ -111,7 +111,7 @@ def _missing(registry: ToolRegistry, name: str) -> str:
     if reason is not None:
         return f"{name} cannot be used here: {reason}"
     names = [spec.name for spec in registry.specs()]
-    near = difflib.get_close_matches(name.lower(), names, 1)
+    near = closest(name.lower(), names, 1)
     meant = f"did you mean {near[0]}? " if near else ""
     return f"there is no tool {name!r}; {meant}available: {', '.join(names)}"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 import functools
 import re
 import unicodedata
@@ -11,6 +10,7 @@ import zoneinfo
 from dataclasses import dataclass
 
 from tools.contract.base import ToolError
+from tools.contract.nearness import closest
 
 _REGIONS = ("Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian", "Antarctica", "Arctic")
 
@@ -210,7 +210,7 @@ def _nearest(name: str) -> str:
             continue
         return found.name if found.name in every else _place_with(found)
     table = _build_table()
-    near = difflib.get_close_matches(_normalize(name[:_LONGEST_NAME]), table, 1, 0.75)
+    near = closest(_normalize(name[:_LONGEST_NAME]), table, 1, 0.75)
     return table[near[0]] if near else ""
 
 

@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 MOST_WAITING_IN_CHAT = 50
 """Waiting messages of everybody in one chat: a large group cannot fill the memory, and nobody waits for hours."""
+_LATE_SECONDS = 60.0
+"""Who wrote that long ago wrote to nobody: the bot was away, and shows no queue that they could have waited for."""
 _ASKS_A_MODEL = frozenset({"", "retry", "tool", JOB})
 
 
@@ -149,6 +151,8 @@ class Admission:
             return None  # nobody could write it again; as many as may come in a day can wait
         elif self.queue.count_waiting(message.chat) >= MOST_WAITING_IN_CHAT:
             sentence = asked.say("queue_full_chat")
+        elif message.sent_at and self.clock.wall() - message.sent_at > _LATE_SECONDS:
+            return None
         elif 0 < most.waiting_per_person <= self.queue.count_waiting(
             message.chat, message.sender.id
         ) or 0 < most.turns_per_person <= await self._count_elsewhere(message):

@@ -38,9 +38,9 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "已收到：「{text}」，正在等待前面的回答。",
     ),
     "queue_full_person": (
-        "Several of your messages are already waiting. Please wait for their answers.",
-        "你已有多条消息在排队，请等待它们的回答。",
-        "你已有多則訊息在排隊，請等候回答。",
+        "Several of your messages already wait, so this one is not taken. Please send it again after their answers.",
+        "你已有多条消息在排队，这一条没有被接收。请在得到它们的回答之后重新发送。",
+        "你已有多則訊息在排隊，這一則沒有被接收。請在得到回答之後重新傳送。",
     ),
     "queue_full_chat": (
         "Many messages are already waiting in this chat. Please try again in a while.",

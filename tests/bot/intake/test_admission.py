@@ -171,6 +171,16 @@ async def test_a_persons_turns_in_other_processes_count_as_well(make: Make, stor
     assert isinstance(await shared.decide(9, message()), Begin)
 
 
+async def test_what_somebody_wrote_while_the_bot_was_away_waits_however_much_it_is(
+    make: Make, queue: TurnQueue, clock: FakeClock
+) -> None:
+    await fill(queue, HERE, ADA, ADA, ADA)
+    asked = replace(message(), sent_at=clock.wall() - 600.0)
+
+    assert isinstance(await make(Limits(waiting_per_person=2)).decide(1, asked), Begin)
+    assert isinstance(await make(Limits(waiting_per_person=2)).decide(1, replace(asked, sent_at=clock.wall())), Refuse)
+
+
 async def test_a_chat_has_so_many_messages_waiting_of_everybody(
     make: Make, queue: TurnQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

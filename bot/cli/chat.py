@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from bot.app import App
-from bot.cli.machine import standing_faults
+from bot.cli.standing import standing_faults
 from bot.contract import Adapter, Sender
 from bot.operations import Outlet
 from bot.settings import Configuration

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from bot.cli.fleetcheck import Result, examine_server, format_size, list_unfinished
+from bot.cli.standing import explain_unpriced, has_limits, open_files
 from bot.contract import BotError, Clock, SettingsError, Usage
 from bot.policy import ANSWER_TOKENS, PROMPT_MARGIN, Prices, count_at_once, read_prices
 from bot.settings import CoreSettings
@@ -55,38 +56,6 @@ async def examine_machine(
     if by_web and core.web_port:
         results.append(await asyncio.to_thread(_examine_port, "WEB_PORT", core.web_host, core.web_port))
     return results
-
-
-def open_files(files: Sequence[Path]) -> list[str]:
-    """Return a sentence for each file with keys that others can read; an operator may share it on purpose."""
-    modes = {file: open_to_all(file, group=True) for file in files}
-    said = "others on this machine can read the keys in {0} (mode {1}): run chmod 600 {0}"
-    return [said.format(file, mode) for file, mode in modes.items() if mode]
-
-
-def standing_faults(core: CoreSettings, models: Sequence[str]) -> list[str]:
-    """Return a sentence for every limit that will not apply and every proxy that cannot be used, as far as the start
-    can tell.
-
-    Args:
-        models: the `provider:name` of every model that can answer.
-    """
-    hears = core.transcribe_model if ":" in core.transcribe_model else ""
-    speaks = core.speech_model if ":" in core.speech_model else ""
-    others = (core.summary_model, core.tool_choice_model, hears, speaks)
-    models = list(dict.fromkeys(name for name in (*models, *others) if name))
-    prices = Prices(read_prices(core.prices))
-    unpriced = [_explain_unpriced(model) for model in models if _has_limits(core) and prices.price_of(model) is None]
-    return [*unpriced, *find_proxy_faults()]
-
-
-def _has_limits(core: CoreSettings) -> bool:
-    """Return True if there is any limit in dollars."""
-    return bool(core.money_per_day or core.money_per_day_person)
-
-
-def _explain_unpriced(model: str) -> str:
-    return f"the price of {model} is unknown, so no limit in dollars applies to it: add it to PRICES"
 
 
 async def examine_database(
@@ -158,10 +127,10 @@ def _examine_prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
             cost = f"${price.input:g} in, ${price.output:g} out for a million tokens" if price.output else "free"
             cost = f"${price.minute:g} for a minute of speech" if price.minute else cost
             results.append(("prices", Finding.ok(f"{model}: {cost}")))
-        elif _has_limits(core):
+        elif has_limits(core):
             # An operator who set no limit need not know it about a server of their own.
             wanted = {"money_per_day", "money_per_day_person", "money_per_day_workspace"} & core.model_fields_set
-            text = _explain_unpriced(model)
+            text = explain_unpriced(model)
             results.append(("prices", Finding.bad(text) if wanted else Finding.note(text)))
         else:
             results.append(("prices", Finding.note(f"the price of {model} is unknown; /usage counts its tokens")))

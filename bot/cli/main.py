@@ -253,7 +253,7 @@ def configured(outlet: Outlet) -> Configuration:
 
 def _warnings(configuration: Configuration) -> list[str]:
     """Return the warnings about the settings that come before anything else."""
-    from bot.cli.machine import open_files
+    from bot.cli.standing import open_files
 
     return [*configuration.left_out, *configuration.strays.sentences, *open_files(configuration.secret_files)]
 

@@ -35,7 +35,7 @@ async def run(
     Raises:
         SettingsError: it cannot start as configured.
     """
-    from bot.cli.machine import standing_faults
+    from bot.cli.standing import standing_faults
     from bot.contract import SystemClock
     from bot.operations import StopRequest, open_tracing, raise_descriptor_limit, set_loaded_apart
 
@@ -68,7 +68,7 @@ async def _take_part(
     Yields:
         The configuration for this process, and what `App` needs to know about it.
     """
-    from bot.store import is_idle_on_server, is_server, list_processes, lock_database, prepare_server
+    from bot.store import is_server, lock_database
 
     core = configuration.core
     if not is_server(core.database_url):
@@ -84,6 +84,7 @@ async def _take_part(
     from bot.cli.sharing import digests_of
     from bot.contract import SystemClock
     from bot.intake import Fleet, Role, refuse_differences, refuse_other_bots
+    from bot.store import is_idle_on_server, list_processes, prepare_server
 
     clock, digests = SystemClock(), digests_of(configuration)
     # before a later version's tables are made

@@ -64,8 +64,11 @@ class Noted:
             await asyncio.Event().wait()
         url = f"https://example.org/{query}"
         files = (ProducedFile(f"{query}.csv", "text/csv", f"{query},800 yen\n".encode()),) if "table" in query else ()
-        text = f"[1] About {query} {url}\nSold in Kyoto for 800 yen."
-        return ToolResult(text=text, sources=(Source(f"About {query}", url),), files=files, untrusted=not self.asks)
+        sources: tuple[Source, ...] = (Source(f"About {query}", url),)
+        text = f"[1] About {query} {url}\nSold in Kyoto for 800 yen.\n[7] is no source."
+        if "unnumbered" in query:
+            sources, text = (*sources, Source("The same", url)), "Sold in Kyoto for 800 yen."
+        return ToolResult(text=text, sources=sources, files=files, untrusted=not self.asks)
 
     async def close(self) -> None:
         return None
@@ -221,6 +224,7 @@ def calls(*queries: str, text: str = "I look it up.", tool: str = "search_notes"
 
 
 OTHER = "tests.bot.cli.replaying:Other"
+UNLIMITED = dict.fromkeys(("MESSAGES_PER_MINUTE", "TOKENS_PER_DAY", "TOKENS_PER_DAY_PERSON"), "0")
 LONG = "Green tea is grown in Uji and sold in Kyoto, and this goes on and on for as long as anybody wants to read."
 
-__all__ = ["JOB", "LONG", "OTHER", "Control", "Stored", "calls", "storing"]
+__all__ = ["JOB", "LONG", "OTHER", "UNLIMITED", "Control", "Stored", "calls", "storing"]

@@ -13,10 +13,9 @@ from bot.turn import EndReason
 from bot.turn.draft import Draft
 from bot.turn.events import EventTaker
 from playground.model import Reply
-from tests.bot.cli.replaying import LONG, OTHER, Stored, calls, storing
+from tests.bot.cli.replaying import LONG, OTHER, UNLIMITED, Stored, calls, storing
 
 take = EventTaker.take
-UNLIMITED = dict.fromkeys(("MESSAGES_PER_MINUTE", "TOKENS_PER_DAY", "TOKENS_PER_DAY_PERSON"), "0")
 
 
 async def _stop_at(one: Stored, patch: pytest.MonkeyPatch, number: int, after: bool, text: str) -> tuple[int, str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from bot.contract import AssistantEntry, Entry, File, Usage
-from tools.contract.base import Source, ToolCall, ToolResult
+from tools.contract.base import Json, Source, ToolCall, ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +158,24 @@ class Failed:
     """The model's limit in tokens, if that is the reason and its server named it."""
     asked: str = ""
     """The model that was asked and failed; empty if none was."""
+
+    def to_json(self, now: float) -> dict[str, Json]:
+        """Return it as JSON, without its detail; `now` is the wall-clock time."""
+        return {
+            "sentence": self.sentence,
+            "retry": self.retry,
+            "tools": list(self.tools),
+            "wait": max(1.0, self.until - now) if self.until else 0.0,
+            "window": self.window,
+            "asked": self.asked,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any], now: float) -> Failed:
+        """Read what `to_json` returned."""
+        until = now + value["wait"] if value["wait"] else 0.0
+        tools, retry, window = tuple(value["tools"]), value["retry"], value["window"]
+        return cls(value["sentence"], "", retry, tools, until, window, value["asked"])
 
 
 Event: TypeAlias = (

@@ -33,6 +33,7 @@ NO_MORE: Final = "(the recording has no further pass)"
 _HEAD: Final = re.compile(r"^\[(\d{1,3})\](?=[ \t])", re.MULTILINE)
 _TURN_SECONDS: Final = 2.0
 """The longest that a call waits until it is stored that it began, and for one that ended before it."""
+_REFUSED: Final = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _LONGEST: Final = 64 * 1024 * 1024
 _PAPER: Final = SurfaceLimits(page_length=3000, hard_length=4000, measure=len)
 
@@ -46,6 +47,8 @@ class Said:
     """Why it ends; empty: it is complete, or requests its calls."""
     hangs: bool = False
     """It never ends: the person stops the turn."""
+    fails: bool = False
+    """The model's server breaks off, or refuses the request if nothing is said."""
 
 
 class RecordedModel:
@@ -77,11 +80,17 @@ class RecordedModel:
             if not head.startswith("POST"):
                 writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
                 return
-            self.requests.append(json.loads(body))
+            asked = json.loads(body)
+            # An empty answer is asked for once more.
+            if not self.requests or asked.get("messages") != self.requests[-1].get("messages"):
+                self.requests.append(asked)
             number = len(self.requests) - 1
             one = self._passes[number] if number < len(self._passes) else Said(AssistantEntry(NO_MORE))
             events = _list_events(one)
             said = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+            if one.fails and not events:
+                writer.write(_REFUSED)
+                return
             begin = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
             writer.write((begin + said + ("" if one.hangs else "data: [DONE]\n\n")).encode())
             await writer.drain()
@@ -95,7 +104,7 @@ class RecordedModel:
 
 
 def _list_events(said: Said) -> list[Json]:
-    """Return the events of a pass; one that hangs has no last one."""
+    """Return the events of a pass; one that hangs has no last one, and one that fails with nothing said has none."""
     entry = said.entry
     text, calls = (entry.written or entry.text, ()) if not entry.native or entry.written else (entry.text, entry.calls)
     deltas: list[Json] = [{"reasoning_content": entry.reasoning}] if entry.reasoning else []
@@ -115,6 +124,8 @@ def _list_events(said: Said) -> list[Json]:
     ]
     finish = said.finish or ("tool_calls" if calls else "stop")
     chunks: list[Json] = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    if said.fails:
+        return [*chunks, {"error": {"code": 401, "message": "recorded"}}] if chunks else []
     if not said.hangs:
         chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     return chunks

@@ -11,6 +11,7 @@ from typing import Final
 from bot.agent import (
     Agent,
     Event,
+    Failed,
     FileProduced,
     ForeignAgent,
     PassEnded,
@@ -45,12 +46,15 @@ def is_foreign(recording: Recording) -> bool:
 
 
 def cut_short(recording: Recording) -> AssistantEntry | None:
-    """Return what the model had written of the pass in which the turn was stopped, its text without our note; None if
-    no pass was under way."""
-    last = recording.entries[-1]
-    if recording.state is not TurnState.STOPPED or not isinstance(last, AssistantEntry) or last.provider:
+    """Return what the model had written of the pass in which the turn was stopped or failed, its text without our note;
+    None if no pass was under way."""
+    last, ends = recording.entries[-1], (TurnState.STOPPED, TurnState.FAILED)
+    if recording.state not in ends or not isinstance(last, AssistantEntry) or last.provider:
         return None
-    return AssistantEntry("" if is_stop_note(last.text) else last.text)
+    noted = is_stop_note(last.text)
+    if recording.state is TurnState.FAILED:
+        noted = last.text[:1] == "(" and recording.visible.endswith(last.text[1:-1])
+    return AssistantEntry("" if noted else last.text)
 
 
 def _has_open_call(recording: Recording) -> bool:
@@ -65,13 +69,17 @@ def passes_of(recording: Recording) -> list[Said]:
     if is_foreign(recording):
         return []
     said = [Said(one) for one in passes]
-    if said and recording.state is TurnState.DONE:
+    if said and recording.state is not TurnState.STOPPED and rest is None:
         last, finish = passes[-1], finish_told(recording.visible)
         if finish == "cut":  # it had more to say
             said[-1] = Said(replace(last, text=last.text + _MORE, written=last.written and last.written + _MORE))
         else:
             said[-1] = Said(last, finish)
-    if rest is not None and (rest.text or not _has_open_call(recording)):
+    if rest is not None and recording.state is TurnState.FAILED:
+        # A model that breaks off is asked to go on, and is then refused.
+        said += [Said(rest, fails=True)] if rest.text else []
+        said.append(Said(AssistantEntry(""), fails=True))
+    elif rest is not None and (rest.text or not _has_open_call(recording)):
         said.append(Said(rest, hangs=True))
     return said
 
@@ -164,6 +172,13 @@ class Script:
         if self.check():
             await asyncio.Event().wait()
 
+    def as_failed(self, event: Event) -> Event:
+        """Return the failure that is stored in the place of one that only looks like it."""
+        told = self._turns[max(0, self._number)].failed
+        if not isinstance(event, Failed) or told is None:
+            return event
+        return replace(Failed.from_json(told, SystemClock().wall()), detail=event.detail)
+
     async def call_begins(self, call: ToolCall) -> None:
         """Wait until it is stored that a call of the pass began."""
         while not any(is_same(one, call) for one in self._begun):
@@ -199,7 +214,7 @@ class WatchedAgent(Agent):
         async with aclosing(Agent.answer(self, task)) as events:
             async for event in events:
                 if not self.script.is_too_late(event):
-                    yield event
+                    yield self.script.as_failed(event)
                     await self.script.after(event)
 
 
@@ -215,7 +230,7 @@ class WatchedForeignAgent(ForeignAgent):
         async with aclosing(agent.answer(task)) as events:
             async for event in events:
                 if not self.script.is_too_late(event):
-                    yield event
+                    yield self.script.as_failed(event)
                     await self.script.after(event)
 
 
@@ -244,7 +259,9 @@ class RecordedAgent:
     async def answer(self, question: answers.Question) -> AsyncGenerator[answers.Event, None]:
         for event in self._events(question):
             yield event
-        if cut_short(self._recording) is not None or _has_open_call(self._recording):
+        if self._recording.failed is not None:
+            yield answers.Fault("recorded")
+        elif cut_short(self._recording) is not None or _has_open_call(self._recording):
             self._script.model_hangs()
             await asyncio.Event().wait()
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from bot.contract import Clock, Drawn, File, MessageRef, Page, Surface, SurfaceLimits
+from tools.contract.base import Json
 
 MOST_POINTS: Final = 60
 """The most moments that are kept of one answer."""
@@ -46,12 +47,17 @@ class Course:
         if self._messages.pop(ref.id, None) is not None:
             self._note()
 
-    def to_json(self) -> str:
-        """Return it for the store; empty if nothing was shown."""
+    def to_json(self, failed: Mapping[str, Json] | None = None) -> str:
+        """Return it for the store; empty if nothing was shown.
+
+        Args:
+            failed: why there is no answer, for a repetition.
+        """
         stands = [said for _, said in self._messages.values()][:MOST_MESSAGES]
         if not stands:
             return ""
-        return json.dumps({"points": self.points, "stands": stands}, separators=(",", ":"))
+        told = {} if failed is None else {"failed": dict(failed)}
+        return json.dumps({"points": self.points, "stands": stands, **told}, separators=(",", ":"))
 
     def _note(self) -> None:
         written = self.written()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -82,6 +82,8 @@ class Recording:
     stands: tuple[str, ...] = ()
     """Digests of the messages at the end, in order: text and buttons as the platform shows them, or a file; empty if an
     earlier version stored it."""
+    failed: Mapping[str, Json] | None = None
+    """Why there is no answer, or only an incomplete one, if it failed."""
     asked: str = ""
     """The id of the call that a person was asked about, if it ended with that question."""
     then: Recording | None = None
@@ -114,6 +116,7 @@ class Recording:
             "pages": self.pages,
             "files": [list(one) for one in self.files],
             "stands": list(self.stands),
+            "failed": None if self.failed is None else dict(self.failed),
             "asked": self.asked,
             "then": None if self.then is None else self.then.to_json(),
         }
@@ -143,6 +146,7 @@ class Recording:
             pages=value["pages"],
             files=tuple((name, kind, size, state) for name, kind, size, state in value.get("files", ())),
             stands=tuple(value.get("stands", ())),
+            failed=value.get("failed"),
             asked=value.get("asked", ""),
             then=None if then is None else cls._from_value(then),
         )
@@ -207,13 +211,15 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
     if row is None:
         return None
     chat, incoming, state, visible, first, last, continues, since, upto, ended, pages, course = row
-    question = incoming_from_json(incoming)
+    question, noted = incoming_from_json(incoming), json.loads(course or '{"stands": []}')
     entries = () if first is None else _entries(body for (body,) in db.execute(_ENTRIES, (chat, first - 1, last)))
     try:
-        asker = _check(question, entries, ended, TurnState(state))
+        asker = _check(question, entries, ended, TurnState(state), "failed" in noted)
         made = [one for one in entries if isinstance(one, AssistantEntry) and one.provider]
         # A turn that was stopped while its last pass was being stored has only the calls of that pass.
         kept = [one for one in list_calls(db, turn) if state != TurnState.STOPPED or one.passnumber <= len(made)]
+        if state == TurnState.FAILED and any(one.result is None for one in kept):
+            raise _Missing("it failed while its tools ran")
         calls, files = tuple(_with_files(db, turn, one) for one in kept), _files_of(db, turn)
     except _Missing as missing:
         return str(missing)
@@ -237,14 +243,18 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
         pages=pages,
         files=files,
         asked=approval.call.id if approval is not None else "",
-        stands=tuple(json.loads(course)["stands"]) if course else (),
+        stands=tuple(noted["stands"]),
+        failed=noted.get("failed"),
     )
 
 
 def _check(
-    question: Incoming, entries: Sequence[Entry], ended: float | None, state: TurnState
+    question: Incoming, entries: Sequence[Entry], ended: float | None, state: TurnState, is_told: bool
 ) -> MessageSent | ControlPressed:
     """Return what asked.
+
+    Args:
+        is_told: it is stored why it failed.
 
     Raises:
         _Missing: the turn cannot be repeated from what is stored.
@@ -259,7 +269,9 @@ def _check(
     enclosed = isinstance(asker, MessageSent) and (asker.enclosed or any(one.enclosed for one in asker.quotes))
     reasons = {
         "it has not ended": ended is None,
-        "it failed, and what its model's server said is not stored": state is TurnState.FAILED,
+        "it failed, and why is not stored: its person was told nothing, or an earlier version stored it": (
+            state is TurnState.FAILED and not is_told
+        ),
         "the content of files that came with a question is not part of a recording": enclosed,
         "its entries are deleted, or it was stopped before a model was asked": not entries,
         "a model's picture is not part of a recording": any(one.pictures for one in made),

@@ -41,6 +41,8 @@ class Outcome:
     """The provider refuses its content: it is not sent again."""
     asked: Approval | None = None
     """The question to a person under it."""
+    failed: Failed | None = None
+    """Why there is no answer, or only an incomplete one."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -83,9 +85,8 @@ class Closing:
             return Outcome(TurnState.DONE, say("approval_note", language), asked=await self.approvals.ask(draft, asks))
         if isinstance(outcome, Failed):
             goes_on = (begun or (draft.run.job and bool(made.passes))) and outcome.sentence not in _NO_MORE
-            return Outcome(
-                TurnState.FAILED, note, outcome.detail, goes_on, withheld=outcome.sentence == "content_refused"
-            )
+            withheld = outcome.sentence == "content_refused"
+            return Outcome(TurnState.FAILED, note, outcome.detail, goes_on, withheld=withheld, failed=outcome)
         # Without an outcome nobody can read it any more.
         cut = isinstance(outcome, Finished) and bool(outcome.cut)
         return Outcome(TurnState.DONE if outcome is not None else TurnState.STOPPED, note, goes_on=cut)
@@ -124,9 +125,9 @@ class Closing:
             StoreError: it was not stored.
         """
         known, made, reply, turn = draft.known, draft.made, draft.reply, draft.run.turn
-        delivered = Delivered(
-            edits=reply.edits, refusals=reply.refusals, course=reply.course.to_json() if reply.course else ""
-        )
+        failed = None if end.failed is None else end.failed.to_json(self.clock.wall())
+        course = reply.course.to_json(failed) if reply.course else ""
+        delivered = Delivered(edits=reply.edits, refusals=reply.refusals, course=course)
         if end.state == TurnState.DONE and made.last_token and not reply.lost:
             self.metrics.lag.observe(self.clock.monotonic() - made.last_token)
             delivered = self._count_waits(draft, delivered)

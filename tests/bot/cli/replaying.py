@@ -23,7 +23,7 @@ from bot.contract import (
 )
 from bot.settings import configure
 from bot.turn import EndReason
-from parley_chat.agent import Ask, Call, Event, File, Question, Result, Text, Thought
+from parley_chat.agent import Ask, Call, Event, Fault, File, Question, Result, Text, Thought
 from playground.model import ModelServer, Reply
 from tests.patience import PATIENCE
 from tools.calling.registry import ToolRegistry
@@ -98,6 +98,9 @@ class Other:
             yield Ask(call=Call(id="c2", name="book", arguments={"what": "tea"}), state="waiting")
             return
         yield Text("It costs 800 yen")
+        if "fail" in words:
+            yield Fault("the archive burns")
+            return
         if "slowly" in words:
             self.hangs.set()
             await asyncio.Event().wait()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing
+from itertools import chain
+from itertools import repeat as repeat_forever
 from pathlib import Path
 
 import pytest
@@ -16,9 +19,10 @@ from bot.cli.replaytest import write_test
 from bot.contract import SettingsError, reference_of
 from bot.store import Recording
 from playground.model import Reply
-from tests.bot.cli.replaying import JOB, LONG, OTHER, Control, Stored, calls, storing
+from tests.bot.cli.replaying import JOB, LONG, OTHER, UNLIMITED, Control, Stored, calls, storing
 
 Made = Callable[[Stored], Awaitable[int]]
+REFUSED = Reply(status=401)
 ASKS = Reply("I order it.", calls=(("order_tea", {"query": "sencha"}),))
 
 
@@ -122,7 +126,36 @@ async def _too_long(one: Stored) -> int:
     return await one.ask(Reply("Green tea is grown in Uji, and sold in Kyoto.\n\n" * 2_200))
 
 
+def _failing(*replies: Reply, **given: object) -> Made:
+    """A turn whose model says this, and the last of it again and again."""
+
+    async def make(one: Stored) -> int:
+        says = chain(replies, repeat_forever(replies[-1]))
+        one.model.script = lambda _: next(says)
+        try:
+            return await one.ask(**given)  # type: ignore[arg-type]
+        finally:
+            one.model.script = None
+
+    return make
+
+
+FAILED: Mapping[str, Made] = {
+    "key refused": _failing(REFUSED),
+    "no money": _failing(Reply(status=402)),
+    "busy": _failing(Reply(status=429, retry_after=600)),
+    "content refused": _failing(Reply(status=400, error={"code": "content_filter", "message": "it is filtered"})),
+    "filtered": _failing(Reply("", finish_reason="content_filter")),
+    "broken off": _failing(Reply(LONG, error_object=60), REFUSED),
+    "broken off twice": _failing(Reply(LONG, drop_after=60), Reply(LONG, drop_after=30)),
+    "refused after a search": _failing(calls("tea", "nothing"), REFUSED),
+    "broken off after a search": _failing(calls("tea"), Reply(LONG, drop_after=60), REFUSED),
+    "nothing said": _failing(Reply("")),
+    "nothing said after a search": _failing(calls("tea", text=""), Reply("")),
+    "failed job": _failing(calls("tea"), calls("cups"), REFUSED, command=JOB),
+}
 KINDS: Mapping[str, Made] = {
+    **FAILED,
     "stopped in words": _stopped_in_words,
     "stopped before words": _stopped_before_words,
     "stopped in a later pass": _stopped_in_a_later_pass,
@@ -164,12 +197,17 @@ async def _other_stopped(one: Stored) -> int:
     return await one.ask_and_stop(lambda: one.shows("It costs"), text="Tell me slowly.")
 
 
+async def _other_failed(one: Stored) -> int:
+    return await one.ask(text="Please fail.")
+
+
 OTHERS: Mapping[str, Made] = {
     "answer": _other,
     "file": _other_file,
     "allowed": _other_asks,
     "denied": _other_denied,
     "stopped": _other_stopped,
+    "failed": _other_failed,
 }
 
 
@@ -193,8 +231,8 @@ async def _write(recording: Recording | str, file: Path) -> str:
         return recording
     if wrong := await write_test(recording, {}, str(file), str):
         return wrong
-    text = file.read_text().lower()
-    return ", ".join(word for word in ("ada", "lovelace", "9090909", "7070707", "42424242") if word in text)
+    words = re.findall(r"\w+", file.read_text().lower())
+    return ", ".join(word for word in ("ada", "lovelace", "9090909", "7070707", "42424242") if word in words)
 
 
 @pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
@@ -202,7 +240,7 @@ async def test_every_kind_of_turn_comes_out_the_same(
     platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns, states = {}, {}
-    async with storing(tmp_path, monkeypatch, platform) as one:
+    async with storing(tmp_path, monkeypatch, platform, **UNLIMITED) as one:
         for kind, make in KINDS.items():
             await one.app.store.settings.set(one.question().chat, "busy", None)
             turns[kind] = await make(one)
@@ -217,6 +255,7 @@ async def test_every_kind_of_turn_comes_out_the_same(
     assert found == {kind: [] for kind in KINDS}
     assert written == dict.fromkeys(KINDS, "")
     assert [kind for kind, state in states.items() if state != "done"] == [
+        *FAILED,
         "stopped in words",
         "stopped before words",
         "stopped in a later pass",

@@ -13,7 +13,7 @@ from bot.model import Models
 from bot.operations import Outlet
 from bot.settings import ChannelsFile, Configuration, CoreSettings, model_options, read_channels
 from bot.store import Store
-from bot.turn import AgentOf
+from bot.turn import AgentOf, Attachments
 from tools.calling.registry import ToolRegistry
 
 
@@ -37,6 +37,8 @@ class Process:
     """Opens other tools than those of the settings, from the same arguments: recorded ones."""
     agents: Callable[[Agent], AgentOf] | None = None
     """Given our agent, chooses others than those of the settings: recorded ones."""
+    attachments: Attachments | None = None
+    """Reads attachments in another way: as they are recorded."""
     watchers: Sequence[Watcher] = ()
     """Are told of the steps of each turn."""
     clock: Clock = field(init=False, default_factory=SystemClock)

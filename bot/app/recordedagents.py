@@ -22,6 +22,7 @@ from bot.agent import (
     ToolStarted,
 )
 from bot.app.recorded import Said, as_returned, is_same
+from bot.app.recordedquestion import question_as_read
 from bot.context import user_entry
 from bot.contract import (
     FOREIGN,
@@ -33,6 +34,7 @@ from bot.contract import (
     UserEntry,
     answers,
 )
+from bot.safety import enclosures
 from bot.store import Recording, TurnState
 from bot.turn import EndReason, TurnQueue, finish_told, is_stop_note
 from tools.contract.base import ToolCall
@@ -61,12 +63,17 @@ def _has_open_call(recording: Recording) -> bool:
     return recording.state is TurnState.STOPPED and any(one.result is None for one in recording.calls)
 
 
+def _is_unread(recording: Recording) -> bool:
+    """Return True if the question was nothing but attachments that cannot be read: no model is asked."""
+    return isinstance(recording.question, MessageSent) and enclosures.is_alone(question_as_read(recording))
+
+
 def passes_of(recording: Recording) -> list[Said]:
     """Return what our model says in a turn, request by request; nothing for an agent of another author."""
     rest = cut_short(recording)
     ours = recording.passes[-1:] if recording.asked else []  # that a person is asked, not a model's words
     passes = recording.passes[:-1] if rest is not None or (ours and not ours[0].provider) else recording.passes
-    if is_foreign(recording):
+    if is_foreign(recording) or _is_unread(recording):
         return []
     said = [Said(one) for one in passes]
     if said and recording.state is not TurnState.STOPPED and rest is None:
@@ -260,7 +267,7 @@ class RecordedAgent:
         for event in self._events(question):
             yield event
         if self._recording.failed is not None:
-            yield answers.Fault("recorded")
+            yield answers.Fault(detail="recorded")
         elif cut_short(self._recording) is not None or _has_open_call(self._recording):
             self._script.model_hangs()
             await asyncio.Event().wait()

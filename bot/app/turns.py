@@ -112,7 +112,8 @@ def build_turns(
         summaries=summaries,
         briefings=briefings,
         thread_context=thread_context,
-        attachments=AttachmentReader(
+        attachments=process.attachments
+        or AttachmentReader(
             store=store,
             fetch=output.platforms.fetch,
             read=DocumentReader().read,

@@ -9,6 +9,7 @@ from typing import Final
 
 from bot.app import RecordedModel, bare, passes_of
 from bot.contract import BEFORE_FIRST_PASS, AssistantEntry, Entry, ReplyTarget, ToolEntry, UserEntry, reference_of
+from bot.safety import without_boundaries
 from bot.store import CallRecord, Recording, TurnState
 
 _SPACES: Final = re.compile(r"[ \t\n]+(?=\n\n)")
@@ -27,7 +28,7 @@ def compare(stored: Recording, made: Recording) -> list[str]:
 
 def _pairs(stored: Recording, made: Recording) -> Iterator[tuple[str, object, object]]:
     """Yield what is compared: its name, the stored side, and the repeated one."""
-    yield "the question as the model reads it", question_of(stored), question_of(made)
+    yield "the question as the model reads it", bare(question_of(stored)), bare(question_of(made))
     yield "what joined it meanwhile", _list_heard(stored), _list_heard(made)
     yield "how it ended", str(stored.state), str(made.state)
     for number, (one, other) in enumerate(zip_longest(stored.passes, made.passes), 1):
@@ -76,7 +77,7 @@ def compare_requests(stored: Recording, model: RecordedModel) -> list[str]:
         return [f"requests to the model: stored {len(asked)}, now {len(model.requests)}"]
     wrong = []
     for place, ((one, number), request) in enumerate(zip(asked, model.requests, strict=True), 1):
-        told = str(request.get("messages"))
+        told = without_boundaries(str(request.get("messages")))
         for text in _list_read(one.entries, number):
             if repr(text)[1:-1] not in told and text not in told:
                 wrong.append(f"request {place} to the model has no {_shorten(text)}")
@@ -95,7 +96,7 @@ def _list_read(entries: Sequence[Entry], number: int) -> list[str]:
         elif isinstance(one, ToolEntry):
             read.append(bare(one.text))
         elif isinstance(one, UserEntry):
-            read.append(one.text)
+            read.append(without_boundaries(one.text))
     return read
 
 

@@ -14,12 +14,15 @@ from pydantic import SecretStr
 
 from bot.app import (
     App,
+    RecordedAttachments,
     RecordedModel,
     RecordedPlatform,
     RecordedTools,
     Script,
+    bare,
     heard_in,
     passes_of,
+    question_as_read,
     stop_running,
     watched,
 )
@@ -98,8 +101,8 @@ def _refuse_unstored(recording: Recording) -> None:
     """
     if not isinstance(recording.question, MessageSent):
         return
-    first = replace(recording.question, text=heard_in(recording)[0])
-    told, question = question_of(recording), user_entry(with_spoken(first)).text
+    first = replace(question_as_read(recording), text=heard_in(recording)[0])
+    told, question = bare(question_of(recording)), bare(user_entry(with_spoken(first)).text)
     if told != question and told.endswith(question):
         why = (
             "the earlier messages of its thread, or the question before it was changed, which the model read, are not "
@@ -221,6 +224,7 @@ class _Repetition:
         app.open_tools = lambda settings, **_: RecordedTools(
             self._recording, _own_tools(settings), self.script.call_begins
         )
+        app.attachments = RecordedAttachments(self._recording)
         app.agents = lambda ours: lambda _: watched(ours, self._recording, self.script)
         async with app:
             self._dispatcher, self._store = app.dispatcher, app.store

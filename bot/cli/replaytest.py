@@ -116,6 +116,8 @@ def replace_people(recording: Recording, mask: Callable[[str], str]) -> Recordin
         assert isinstance(question, dict)
         question |= {"delivery": f"d{number}", "target": _elsewhere(one.question.target)}
         question.pop("also", None)
+        for enclosed in _enclosed_in(question):
+            enclosed["source"] = "a file" if enclosed.get("source") else ""
         part = part["then"]
     names, ids = _names_of(recording), _ids_of(recording)
     words = {name: f"Person{number}" for number, whole in enumerate(names, 1) for name in _parts_of(whole)}
@@ -134,6 +136,21 @@ def replace_people(recording: Recording, mask: Callable[[str], str]) -> Recordin
         return pattern.sub(lambda one: folded.get(one[0].replace("\\", "").casefold(), one[0]), masked)
 
     return Recording.from_json(json.dumps(_replaced(value, say)))
+
+
+def _enclosed_in(value: Json) -> Iterator[dict[str, Json]]:
+    """Yield the attachments of a message as JSON, and of those that it quotes."""
+    match value:
+        case list():
+            for one in value:
+                yield from _enclosed_in(one)
+        case dict() if "kind" in value and "source" in value:
+            yield value
+        case dict():
+            for one in value.values():
+                yield from _enclosed_in(one)
+        case _:
+            pass
 
 
 def _elsewhere(target: ReplyTarget) -> Json:

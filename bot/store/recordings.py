@@ -266,13 +266,11 @@ def _check(
     else:
         raise _Missing("no person asked it in words")
     made = [one for one in entries if isinstance(one, AssistantEntry)]
-    enclosed = isinstance(asker, MessageSent) and (asker.enclosed or any(one.enclosed for one in asker.quotes))
     reasons = {
         "it has not ended": ended is None,
         "it failed, and why is not stored: its person was told nothing, or an earlier version stored it": (
             state is TurnState.FAILED and not is_told
         ),
-        "the content of files that came with a question is not part of a recording": enclosed,
         "its entries are deleted, or it was stopped before a model was asked": not entries,
         "a model's picture is not part of a recording": any(one.pictures for one in made),
         "agents of other authors and ours both answered": len(

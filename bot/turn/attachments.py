@@ -88,6 +88,14 @@ class Make(Protocol):
     async def __call__(self, content: bytes, most: int) -> tuple[str, bytes]: ...
 
 
+class Attachments(Protocol):
+    """Reads the attachments of questions."""
+
+    async def bring(self, question: MessageSent, room: int = ...) -> tuple[MessageSent, tuple[Picture, ...]]:
+        """See `AttachmentReader.bring`."""
+        ...
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class AttachmentReader:
     """Reads attachments; one object for the process."""

@@ -40,7 +40,7 @@ from bot.settings import AnswerSettings, TurnSettings
 from bot.store import InboxState, Store, TurnState
 from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
-from bot.turn.attachments import AttachmentReader
+from bot.turn.attachments import Attachments
 from bot.turn.closing import Closing, Outcome
 from bot.turn.draft import Draft, Progress, write_unsent
 from bot.turn.events import EventTaker, ends_stage
@@ -85,7 +85,7 @@ class Conversation:
     briefings: Briefings
     settling: Settling
     thread_context: ThreadContext
-    attachments: AttachmentReader
+    attachments: Attachments
     book: ChatBook
     tool_offer: ToolOffer
     merging: Merging

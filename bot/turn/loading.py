@@ -12,7 +12,7 @@ from bot.policy import Payer, Quotas, charge
 from bot.safety import enclosed_in
 from bot.sentences import language_of
 from bot.store import Store, StoredTurn
-from bot.turn.attachments import AttachmentReader
+from bot.turn.attachments import Attachments
 from bot.turn.run import Run
 from bot.turn.thread_context import ThreadContext
 
@@ -50,7 +50,7 @@ class Loading:
     briefings: Briefings
     quotas: Quotas
     thread_context: ThreadContext
-    attachments: AttachmentReader
+    attachments: Attachments
 
     def __post_init__(self) -> None:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)

@@ -8,6 +8,7 @@ import re
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from itertools import chain
 from itertools import repeat as repeat_forever
 from pathlib import Path
@@ -16,13 +17,14 @@ import pytest
 
 from bot.cli.replay import load, repeat
 from bot.cli.replaytest import write_test
-from bot.contract import SettingsError, reference_of
+from bot.contract import Enclosure, EnclosureKind, Quoted, SettingsError, reference_of
 from bot.store import Recording
 from playground.model import Reply
 from tests.bot.cli.replaying import JOB, LONG, OTHER, UNLIMITED, Control, Stored, calls, storing
 
 Made = Callable[[Stored], Awaitable[int]]
 REFUSED = Reply(status=401)
+HEARS = {"TRANSCRIBE_MODEL": "openai:whisper-1"}
 ASKS = Reply("I order it.", calls=(("order_tea", {"query": "sencha"}),))
 
 
@@ -154,8 +156,41 @@ FAILED: Mapping[str, Made] = {
     "nothing said after a search": _failing(calls("tea", text=""), Reply("")),
     "failed job": _failing(calls("tea"), calls("cups"), REFUSED, command=JOB),
 }
+
+
+def _enclosing(*enclosed: Enclosure, **given: object) -> Made:
+    """A turn whose question came with attachments."""
+
+    async def make(one: Stored) -> int:
+        return await one.ask(calls("tea"), Reply("It costs 800 yen [1]."), enclosed=enclosed, **given)  # type: ignore[arg-type]
+
+    return make
+
+
+def _alone(*enclosed: Enclosure) -> Made:
+    """A turn about nothing but attachments that cannot be read: no model is asked."""
+    return lambda one: one.ask(text=" ", enclosed=enclosed)
+
+
+PRICES = Enclosure(kind=EnclosureKind.FILE, name="prices.csv", media_type="text/csv", size=27, source="the prices")
+NOTES = Enclosure(kind=EnclosureKind.FILE, name="Ada's notes.txt", media_type="text/plain", size=90, source="the notes")
+PHOTO = Enclosure(kind=EnclosureKind.PICTURE, media_type="image/png", size=500, source="a photo")
+SPEECH = Enclosure(kind=EnclosureKind.VOICE, media_type="audio/ogg", size=900, seconds=3, source="speech")
+NOTHING = Enclosure(kind=EnclosureKind.FILE, name="tea.bin", size=68, source="nothing")
+QUOTED = Quoted(author="Grace Hopper", text="These are the prices.", enclosed=(NOTES, PHOTO))
+FILES: Mapping[str, Made] = {
+    "a file": _enclosing(PRICES),
+    "a file without words": _enclosing(PRICES, text=" "),
+    "a picture": _enclosing(PHOTO),
+    "a voice message": _enclosing(SPEECH, text=" "),
+    "a voice message that nobody hears": _alone(replace(SPEECH, source="noise")),
+    "a file that cannot be read": _enclosing(NOTHING),
+    "files of every kind": _enclosing(PRICES, PHOTO, NOTES, SPEECH, NOTHING),
+    "a quoted file": _enclosing(PRICES, quoted=QUOTED),
+}
 KINDS: Mapping[str, Made] = {
     **FAILED,
+    **FILES,
     "stopped in words": _stopped_in_words,
     "stopped before words": _stopped_before_words,
     "stopped in a later pass": _stopped_in_a_later_pass,
@@ -240,7 +275,7 @@ async def test_every_kind_of_turn_comes_out_the_same(
     platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns, states = {}, {}
-    async with storing(tmp_path, monkeypatch, platform, **UNLIMITED) as one:
+    async with storing(tmp_path, monkeypatch, platform, **UNLIMITED, **HEARS) as one:
         for kind, make in KINDS.items():
             await one.app.store.settings.set(one.question().chat, "busy", None)
             turns[kind] = await make(one)

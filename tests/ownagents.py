@@ -49,6 +49,15 @@ async def search(query: str) -> str:
     return "\n".join(one["content"] for one in found["results"]) or "Nothing."
 
 
+NOTED: list[str] = []
+
+
+async def take_note(text: str) -> str:
+    """Take a note."""
+    NOTED.append(text)
+    return "noted"
+
+
 class Searching:
     """Asks a model, and searches when it wants to; the loop that frameworks bring, written out."""
 

@@ -222,7 +222,8 @@ class _Translation:
                 yield from self._ask(event)
             case answers.Fault():
                 detail = self._agent.redact(event.detail)
-                yield Failed("failed", f"the agent {self._agent.name}: {detail}", retry=event.retry)
+                sentence = "failed" if event.retry else "failed_for_good"
+                yield Failed(sentence, f"the agent {self._agent.name}: {detail}", retry=event.retry)
 
     def end(self) -> Iterator[Event]:
         """Yield the end of an answer that is complete."""

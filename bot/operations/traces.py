@@ -59,7 +59,7 @@ ERRORS: Final = frozenset(
     {
         *("away", "busy", "slow", "dropped", "refused", "no_money", "content_refused", "filtered", "too_long"),
         *("too_much_found", "empty", "empty_after_tools", "spent_person", "spent_workspace", "spent_all"),
-        *("spent_nobody", "timeout", "cancelled", "failed", "store", "unreachable"),
+        *("spent_nobody", "timeout", "cancelled", "failed", "failed_for_good", "store", "unreachable"),
     }
 )
 """Every value of `error.type` but that of the conventions for all others: keys of sentences, and states of calls."""

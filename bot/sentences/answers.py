@@ -149,6 +149,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我这边出了点问题，没能回答（编号 {id}）。请再试一次。",
         "我這邊出了點問題，無法回答（編號 {id}）。請再試一次。",
     ),
+    "failed_for_good": (
+        "I could not answer, and asking again does not help: the operator of this bot has to fix it (reference {id}).",
+        "我没能回答，再问一次也没有用，需要机器人的管理员处理（编号 {id}）。",
+        "我無法回答，再問一次也沒有用，需要機器人的管理員處理（編號 {id}）。",
+    ),
     "store": (
         "I can't save messages right now, so I can't answer yet. I will go on as soon as I can. (Reference {id})",
         "我现在无法保存记录，暂时不能回答；恢复后会继续。（编号 {id}）",

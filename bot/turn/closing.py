@@ -23,7 +23,7 @@ from bot.turn.draft import Draft, write_unsent
 log = logging.getLogger(__name__)
 
 
-_NO_MORE: Final = frozenset({"content_refused", "too_long"})
+_NO_MORE: Final = frozenset({"content_refused", "too_long", "failed_for_good"})
 """Failures after which the same conversation would be refused again."""
 
 

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Collection
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator
+from typing import Any, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 from langchain_core.messages import messages_from_dict as read
-from langchain_core.messages import messages_to_dict as write
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from parley_chat.agent import Ask, Call, Event, Fault, Question, Result, Text, Used
-from parley_chat.agents import read_messages
+from parley_chat.agent import Call, Checkpoint, Event, Question, Result, Text
+from parley_chat.agents.langgraph_pauses import question_of, tell_outcomes
+from parley_chat.agents.langgraph_state import (
+    CONFIG,
+    checkpoint_of,
+    load,
+    messages_in,
+    open_calls,
+    read_history,
+    text_of,
+    unpack,
+    used_for,
+)
 
 
 class LangGraphAgent:
-    """Answers with a compiled graph whose state has `messages`; `interrupt()` about a call asks by a card in the chat.
+    """Answers with a compiled graph whose state has `messages`; `interrupt()` asks by a card in the chat.
 
-    Parley hands it what was done before a restart, so its own checkpoints are not used: they would run a tool again.
+    Parley hands it what was done before a restart: its own checkpoints are not used, they would run a tool again.
     """
 
     def __init__(
@@ -31,70 +41,60 @@ class LangGraphAgent:
         node: str = "agent",
         provider: str = "openai",
     ) -> None:
-        """`reads` are tools that change nothing: a restart may call them again; `resume` makes what `interrupt()`
-        returns of whether a person allowed the call; `node` is the node that asks the model."""
+        """`reads` are tools that may be called again after a restart; `resume` makes what `interrupt()` returns of
+        whether a person allowed it; `node` is the node that asks the model."""
         self._graph, self._reads, self._resume, self._node, self._provider = graph, reads, resume, node, provider
 
     async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
-        graph, config = self._graph.copy({"checkpointer": InMemorySaver()}), {"configurable": {"thread_id": "turn"}}
-        told, refused = _history(question), ""
-        given: Any = {"messages": told}
-        if (decision := question.decision) is not None:
-            told, given = read(json.loads(decision.state)), Command(resume=self._resume(decision.allowed))
-            await graph.aupdate_state(config, {"messages": told}, as_node=self._node)
+        told, decision, refused, paused = read_history(question), question.decision, "", False
+        saver, streamed, given = InMemorySaver(), set[str](), cast("Any", {"messages": told})
+        graph = self._graph.copy({"checkpointer": saver})
+        state = json.loads(decision.state) if decision is not None else {}
+        if kept := question.checkpoint or state.get("graph", ""):
+            await load(saver, kept)
+            await tell_outcomes(graph, question.messages[len(question.messages) - question.done :])
+            told, given = list((await graph.aget_state(CONFIG)).values.get("messages", [])), None
+            for call in () if question.done else open_calls(told)[1]:
+                yield self._call(call)
+        if decision is not None and kept == state.get("graph"):
+            given = Command(resume={state["id"]: self._resume(decision.allowed)})
+            if decision.allowed:
+                yield decision.call
+        elif decision is not None and "rest" in state:
+            told, given = read(state["messages"]), Command(resume=self._resume(decision.allowed))
+            await graph.aupdate_state(CONFIG, {**unpack(state["rest"]), "messages": told}, as_node=self._node)
             refused = "" if decision.allowed else decision.call.id
             if decision.allowed:
                 yield self._call(told[-1].tool_calls[0])
-        async for mode, event in graph.astream(given, config, stream_mode=["messages", "updates"]):
-            if mode == "messages":
-                chunk, about = event
-                if isinstance(chunk, AIMessageChunk) and about["langgraph_node"] == self._node:
-                    yield Text(chunk.text if isinstance(chunk.text, str) else chunk.text())
-                continue
-            if "__interrupt__" in event:
-                yield self._ask(told) if event["__interrupt__"] else Fault(detail="interrupt_before asks nobody")
-                return
-            for message in [one for update in event.values() for one in (update or {}).get("messages", [])]:
+        modes = ["messages", "updates", "checkpoints"][: 3 if kept else 2]
+        async for mode, event in graph.astream(given, CONFIG, stream_mode=modes, durability="sync"):
+            paused |= mode == "updates" and "__interrupt__" in event
+            for one in self._translate(mode, event, told, streamed):
+                if not (isinstance(one, Result) and one.id == refused):
+                    yield one
+            if mode == "checkpoints" and (decision is None or decision.call.name not in event["next"]):
+                if now := await checkpoint_of(saver):
+                    yield Checkpoint(now)
+                if decision is not None and decision.allowed:
+                    yield Result(id=decision.call.id, text="The person allowed it, and it is done.")
+                decision = None
+        if paused:
+            yield await question_of(graph, saver, told)
+
+    def _translate(self, mode: str, event: Any, told: list[Any], streamed: set[str]) -> Iterator[Event]:
+        if mode == "messages" and isinstance(event[0], AIMessageChunk) and event[1]["langgraph_node"] == self._node:
+            streamed.add(event[0].id or "")
+            yield Text(text_of(event[0]))
+        for node, update in event.items() if mode == "updates" else ():
+            for message in messages_in(update):
                 told.append(message)
-                if isinstance(message, ToolMessage) and message.tool_call_id != refused:
+                if isinstance(message, ToolMessage):
                     yield Result(id=message.tool_call_id, text=str(message.content), ok=message.status != "error")
                 elif isinstance(message, AIMessage):
-                    yield self._used(message)
-                    for call in message.tool_calls:
-                        yield self._call(call)
-
-    def _ask(self, told: list[Any]) -> Event:
-        """Ask about the first call without a result; the graph goes on with it alone: no ended one runs again."""
-        place = max((place for place, one in enumerate(told) if isinstance(one, AIMessage)), default=0)
-        last, results = told[place], told[place + 1 :]
-        ended = {one.tool_call_id for one in results}
-        done = [call for call in getattr(last, "tool_calls", ()) if call["id"] in ended]
-        left = [call for call in getattr(last, "tool_calls", ()) if call not in done]
-        if not left:
-            return Fault(detail="the graph asks about no call", retry=False)
-        before = [AIMessage(last.content, tool_calls=done), *results] if done else []
-        messages = [*told[:place], *before, AIMessage("" if done else last.content, tool_calls=left[:1])]
-        return Ask(call=self._call(left[0]), state=json.dumps(write(messages)))
+                    if message.id not in streamed and (node == self._node or not message.response_metadata):
+                        yield Text(text_of(message))
+                    yield used_for(message, self._provider)
+                    yield from map(self._call, message.tool_calls)
 
     def _call(self, call: Any) -> Call:
         return Call(id=call["id"], name=call["name"], arguments=call["args"], effects=call["name"] not in self._reads)
-
-    def _used(self, message: AIMessage) -> Used:
-        used: Any = message.usage_metadata or {}
-        model, cached = message.response_metadata.get("model_name", ""), used.get("input_token_details", {})
-        counts = {"prompt": used.get("input_tokens", 0), "completion": used.get("output_tokens", 0)}
-        return Used(model=model and f"{self._provider}:{model}", cached=cached.get("cache_read", 0), **counts)
-
-
-def _history(question: Question) -> list[Any]:
-    messages: list[Any] = [SystemMessage(question.instructions)] if question.instructions else []
-    for one, pictures in read_messages(question):
-        if one.role == "user":
-            shown = [{"type": "image_url", "image_url": {"url": address}} for address in pictures]
-            messages.append(HumanMessage([{"type": "text", "text": one.text}, *shown] if shown else one.text))
-        elif one.role == "assistant":
-            calls = [{"id": call.id, "name": call.name, "args": dict(call.arguments)} for call in one.calls]
-            messages.append(AIMessage(one.text, tool_calls=calls))
-        else:
-            messages.append(ToolMessage(one.text, tool_call_id=one.call))
-    return messages

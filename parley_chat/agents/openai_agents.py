@@ -10,7 +10,7 @@ from typing import Any
 from agents import Agent, RunHooks, Runner, RunState, set_tracing_disabled
 
 from parley_chat.agent import Ask, Call, Decision, Event, Question, Result, Text, Thought, Used
-from parley_chat.agents import read_messages, written
+from parley_chat.agents.openai_agents_messages import read_history
 
 
 class OpenAIAgent:
@@ -45,13 +45,16 @@ class OpenAIAgent:
         hooks: Any = RunHooks()
         hooks.on_tool_start = begin
         try:
-            given = await self._resume(question.decision) if question.decision else _history(question)
+            given = await self._resume(question.decision) if question.decision else read_history(question)
             run = Runner.run_streamed(self._agent, given, max_turns=self._turns, hooks=hooks)
             async for event in run.stream_events():
                 put((event, asyncio.Event()))
             for one in run.interruptions[:1]:
                 call = self._call(one.call_id, one.name, one.arguments)
                 put((Ask(call=call, state=run.to_state().to_string()), asyncio.Event()))
+            # A tool's result can be the answer.
+            if not run.interruptions and [one.type for one in run.new_items[-1:]] == ["tool_call_output_item"]:
+                put((Text(str(run.final_output)), asyncio.Event()))
         finally:
             put((None, asyncio.Event()))
 
@@ -70,7 +73,7 @@ class OpenAIAgent:
 
     def _translate(self, event: Any) -> Event | None:
         data: Any = getattr(event, "data", None)
-        match "" if isinstance(event, Call | Ask) else getattr(data, "type", getattr(event, "name", "")):
+        match "" if isinstance(event, Call | Ask | Text) else getattr(data, "type", getattr(event, "name", "")):
             case "response.output_text.delta":
                 return Text(data.delta)
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
@@ -80,21 +83,4 @@ class OpenAIAgent:
                 return Used(model=model, prompt=used.input_tokens, completion=used.output_tokens, cached=cached)
             case "tool_output":
                 return Result(id=event.item.raw_item["call_id"], text=str(event.item.output))
-        return event if isinstance(event, Call | Ask) else None
-
-
-def _history(question: Question) -> list[Any]:
-    items: list[Any] = [{"role": "system", "content": question.instructions}] if question.instructions else []
-    for one, addresses in read_messages(question):
-        pictures = [{"type": "input_image", "image_url": address, "detail": "auto"} for address in addresses]
-        if one.role == "tool":
-            items.append({"type": "function_call_output", "call_id": one.call, "output": one.text})
-        elif one.role == "user":
-            shown = [{"type": "input_text", "text": one.text}, *pictures] if pictures else one.text
-            items.append({"type": "message", "role": "user", "content": shown})
-        elif one.text:
-            told = {"id": f"msg_{len(items)}", "type": "message", "role": "assistant", "status": "completed"}
-            items.append(told | {"content": [{"type": "output_text", "text": one.text, "annotations": []}]})
-        for call in one.calls:
-            items.append({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": written(call)})
-    return items
+        return event if isinstance(event, Call | Ask | Text) else None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Collection
 from typing import Any
 
 import pydantic_ai as ai
 from pydantic_ai import messages as said
 
-from parley_chat.agent import Ask, Call, Event, Question, Result, Text, Thought, Used
-from parley_chat.agents import read_messages
+from parley_chat.agent import Ask, Call, Event, Fault, Question, Result, Text, Thought, Used
+from parley_chat.agents.pydantic_ai_messages import read_history, waiting_calls
 
+os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # on a terminal it would stand in Parley's log
+
+_DEFERRED = "it defers {} to another program, and none answers: let it run the tool, or ask with requires_approval"
 _LATER = "Not run: the person is asked about another call first. Call it again if it is still needed."
 
 
@@ -29,10 +33,10 @@ class PydanticAgent:
         await self._agent.__aexit__(*exc)
 
     async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
-        history, decided, refused = _history(question), None, dict[str, ai.ToolDenied]()
+        history, decided, refused = read_history(question), None, dict[str, ai.ToolDenied]()
         if (decision := question.decision) is not None:
             history = said.ModelMessagesTypeAdapter.validate_json(decision.state)
-            calls = [part.tool_call_id for part in history[-1].parts if isinstance(part, said.ToolCallPart)]
+            calls = waiting_calls(history)
             refused = {id: ai.ToolDenied(_LATER) for id in calls if id != decision.call.id}
             refused |= {} if decision.allowed else {decision.call.id: ai.ToolDenied("The person refused it.")}
             decided = ai.DeferredToolResults(approvals={id: refused.get(id, True) for id in calls})
@@ -64,9 +68,11 @@ class PydanticAgent:
                         yield Result(id=part.tool_call_id, text=text, ok=ok)
                     case ai.AgentRunResultEvent(result=result):
                         yield _report(f"{result.response.provider_name}:{result.response.model_name}", usage, reported)
-                        if isinstance(result.output, ai.DeferredToolRequests):
+                        if isinstance(result.output, ai.DeferredToolRequests) and result.output.approvals:
                             state = result.all_messages_json().decode()
                             yield Ask(call=self._call(result.output.approvals[0]), state=state)
+                        elif isinstance(result.output, ai.DeferredToolRequests):
+                            yield Fault(detail=_DEFERRED.format(result.output.calls[0].tool_name), retry=False)
                         elif not isinstance(result.output, str):
                             yield Text(str(result.output))
 
@@ -80,21 +86,3 @@ def _report(model: str, usage: ai.RunUsage, reported: ai.RunUsage) -> Used:
     cached = usage.cache_read_tokens - reported.cache_read_tokens
     reported.incr(ai.RunUsage(input_tokens=prompt, output_tokens=completion, cache_read_tokens=cached))
     return Used(model=model, prompt=prompt, completion=completion, cached=cached)
-
-
-def _history(question: Question) -> list[said.ModelMessage]:
-    history: list[said.ModelMessage] = []
-    names = dict.fromkeys((message.call for message in question.messages), "")
-    for message, addresses in read_messages(question):
-        if message.role == "user":
-            pictures = [ai.BinaryContent.from_data_uri(address) for address in addresses]
-            content = [message.text, *pictures] if pictures else message.text
-            history.append(said.ModelRequest([said.UserPromptPart(content)]))
-        elif message.role == "assistant":
-            names |= {call.id: call.name for call in message.calls}
-            calls = [said.ToolCallPart(call.name, dict(call.arguments), call.id) for call in message.calls]
-            text = [said.TextPart(message.text)] if message.text else []
-            history.append(said.ModelResponse([*text, *calls]))
-        else:
-            history.append(said.ModelRequest([said.ToolReturnPart(names[message.call], message.text, message.call)]))
-    return history

@@ -12,21 +12,12 @@ from langgraph.types import interrupt
 from pydantic import SecretStr
 
 from parley_chat.agents.langgraph import LangGraphAgent
-from tests.ownagents import search
+from tests.ownagents import search, take_note
 
 
 async def search_web(query: str) -> str:
     """Search the web."""
     return await search(query)
-
-
-NOTED: list[str] = []
-
-
-async def take_note(text: str) -> str:
-    """Take a note."""
-    NOTED.append(text)
-    return "noted"
 
 
 async def search_if_allowed(query: str) -> str:

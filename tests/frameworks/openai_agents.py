@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import Literal
 
 from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, function_tool
 from openai import AsyncOpenAI
 
 from parley_chat.agents.openai_agents import OpenAIAgent
-from tests.ownagents import search
+from tests.ownagents import search, take_note
 
 
 async def search_web(query: str) -> str:
@@ -18,13 +19,15 @@ async def search_web(query: str) -> str:
 
 class Searching(OpenAIAgent):
     asks = False
+    ends: Literal["run_llm_again", "stop_on_first_tool"] = "run_llm_again"
 
     def __init__(self) -> None:
         client = AsyncOpenAI(api_key=os.environ["OPENAI_API_KEY"], base_url=os.environ["OPENAI_BASE_URL"])
         agent = Agent(
             name="clerk",
             model=OpenAIChatCompletionsModel("scripted", client),
-            tools=[function_tool(search_web, needs_approval=self.asks)],
+            tools=[function_tool(search_web, needs_approval=self.asks), function_tool(take_note)],
+            tool_use_behavior=self.ends,
             model_settings=ModelSettings(include_usage=True),
         )
         super().__init__(agent, reads={"search_web"})
@@ -39,3 +42,9 @@ class Searching(OpenAIAgent):
 
 class Asking(Searching):
     asks = True
+
+
+class Ending(Searching):
+    """What it finds is its answer."""
+
+    ends = "stop_on_first_tool"

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from playground.faults import Fault
 from playground.model import Reply
 from tests.journeys.conftest import ROOT, Process, Start, World
 from tests.journeys.test_approvals import ALLOW, REFUSE, asked
-from tests.journeys.test_controls import PLATFORMS, Room
+from tests.journeys.test_controls import GO_ON, PLATFORMS, Room
 from tests.journeys.test_kill import STAGES, at_stage
 from tests.journeys.test_own_agent import FOUND, LONG, looks
 from tests.journeys.test_tools import ask
+from tests.ownagents import NOTED
 from tests.patience import PATIENCE
 
 FRAMEWORKS = {
@@ -102,14 +107,14 @@ async def test_an_allowed_call_runs_once_and_a_refused_one_does_not(
     assert "refused" in str(world.model.requests[-1].messages)
 
 
-@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
-async def test_a_call_beside_one_that_interrupts_its_graph_does_not_run_again(world: World, start: Start) -> None:
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_a_call_beside_one_that_asks_does_not_run_again(
+    framework: str, world: World, start: Start, allowed: bool
+) -> None:
     """LangGraph runs each of them again when it goes on."""
-    if importlib.util.find_spec("langgraph") is None:
-        pytest.skip("langgraph is not installed: pip install -e '.[langgraph]'")
-    from tests.frameworks.langgraph import NOTED
-
-    asking("langgraph", world)
+    if framework == "ag_ui":
+        pytest.skip("its agent makes one call at a time")
+    asking(framework, world)
     NOTED.clear()
     both = Reply("I note it, and look.", calls=(("take_note", {"text": "tea"}), ("search_web", {"query": "green tea"})))
     world.model.reply(both, Reply("Tea is made of leaves."))
@@ -118,10 +123,10 @@ async def test_a_call_beside_one_that_interrupts_its_graph_does_not_run_again(wo
         room.ask("what is tea made of?")
         card = await asked(room)
         assert "Query: green tea" in card.text and NOTED == ["tea"]
-        room.press(card, ALLOW)
+        room.press(card, ALLOW if allowed else REFUSE)
         await room.answered("Tea is made of leaves.")
 
-    assert NOTED == ["tea"] and len(world.tavily.requests) == 1
+    assert NOTED == ["tea"] and len(world.tavily.requests) == allowed
     told = str(world.model.requests[-1].messages)
     assert told.count("'take_note'") == 1 and "noted" in told
 
@@ -166,3 +171,135 @@ async def test_twenty_kills_at_every_stage(
     framework: str, stage: str, time: int, world: World, process: Process
 ) -> None:
     await at_stage(stage, world, process)
+
+
+async def test_a_result_that_is_the_answer_is_shown(world: World, start: Start) -> None:
+    if importlib.util.find_spec("agents") is None:
+        pytest.skip("agents is not installed: pip install -e '.[openai-agents]'")
+    world.settings["AGENT"] = "tests.frameworks.openai_agents:Ending"
+    world.model.reply(looks())
+    async with start("telegram") as bot:
+        [message] = await ask(world, bot, "what is tea made of?")
+
+    assert message.text.startswith("Let me look.\n\n") and len(message.text) > len("Let me look.\n\n")
+
+
+async def test_a_call_for_another_program_is_not_asked_about_and_the_log_says_what_to_do(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    if importlib.util.find_spec("pydantic_ai") is None:
+        pytest.skip("pydantic_ai is not installed: pip install -e '.[pydantic-ai]'")
+    world.settings["AGENT"] = "tests.frameworks.pydantic:Deferring"
+    world.model.reply(looks())
+    async with start("telegram") as bot:
+        [message] = await ask(world, bot, "what is tea made of?")
+
+    assert "asking again does not help" in message.text
+    assert "defers search_web to another program" in caplog.text and "requires_approval" in caplog.text
+
+
+def test_the_banner_of_pydantic_ai_is_off_where_an_agent_or_a_terminal_would_get_it() -> None:
+    if importlib.util.find_spec("pydantic_ai") is None:
+        pytest.skip("pydantic_ai is not installed: pip install -e '.[pydantic-ai]'")
+    text = (
+        "import asyncio, pydantic_ai as ai\n"
+        "from pydantic_ai.models.test import TestModel\n"
+        "from parley_chat.agent import Message, Question\n"
+        "from parley_chat.agents.pydantic_ai import PydanticAgent\n"
+        "messages = (Message(role='user', text='tea?'),)\n"
+        "question = Question(turn='t', attempt=1, chat='c', person='p', name='', language='', zone='', "
+        "instructions='', messages=messages)\n"
+        "async def ask():\n"
+        "    return [one async for one in PydanticAgent(ai.Agent(TestModel())).answer(question)]\n"
+        "print(len(asyncio.run(ask())))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "CI"))}
+    done = subprocess.run(
+        [sys.executable, "-c", text], env=environment | {"CODEX_CI": "1"}, capture_output=True, text=True, check=True
+    )
+
+    assert int(done.stdout) > 1 and done.stderr == ""
+
+
+@pytest.fixture
+def nodes(world: World) -> list[str]:
+    """What the nodes of a graph have done."""
+    if importlib.util.find_spec("langgraph") is None:
+        pytest.skip("langgraph is not installed: pip install -e '.[langgraph]'")
+    from tests.frameworks.langgraph_nodes import RAN
+
+    world.settings["AGENT"] = "tests.frameworks.langgraph_nodes:Asking"
+    RAN.clear()
+    return RAN
+
+
+async def test_a_node_that_interrupts_its_graph_asks_by_a_card_and_goes_on_with_the_answer(
+    nodes: list[str], room: Room, start: Start, world: World
+) -> None:
+    async with start(room.platform):
+        room.ask("buy me tea")
+        card = await asked(room)
+        assert "approve" in card.text and "Sencha" in card.text and "250" in card.text
+        assert nodes == ["plan", "weigh"]
+        room.press(card, ALLOW)
+        await room.until(lambda: len(room.shown) > 1)
+        card = await asked(room, 1)
+        assert "Bought." in card.text and "Wrap it?" in card.text
+        room.press(card, REFUSE)
+        await room.answered("Not wrapped.")
+
+    assert nodes == ["plan", "weigh", "approve True", "wrap False"] and len(world.tavily.requests) == 1
+
+
+async def test_a_node_that_was_refused_is_told_so(nodes: list[str], start: Start, world: World) -> None:
+    room = Room(world, "telegram")
+    async with start("telegram"):
+        room.ask("buy me tea")
+        room.press(await asked(room), REFUSE)
+        await room.until(lambda: len(room.shown) > 1)
+        assert "Left it." in (await asked(room, 1)).text
+
+    assert nodes == ["plan", "weigh", "approve False"] and not world.tavily.requests
+
+
+@pytest.mark.parametrize("agent", ["Stopping", "StoppingAfter"])
+async def test_a_graph_that_stops_and_asks_nobody_is_not_asked_again_and_the_log_says_what_to_do(
+    nodes: list[str], start: Start, world: World, agent: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.settings["AGENT"] = f"tests.frameworks.langgraph_nodes:{agent}"
+    async with start("telegram") as bot:
+        [message] = await ask(world, bot, "buy me tea")
+
+    assert "interrupt_before" in caplog.text and "interrupt()" in caplog.text
+    assert "asking again does not help" in message.text and GO_ON not in message.buttons
+
+
+@pytest.mark.parametrize("held", ["in the node that was allowed", "in a later node", "in a later tool"])
+async def test_a_node_that_was_allowed_is_done_once_whenever_the_program_is_killed(
+    nodes: list[str], world: World, process: Process, held: str
+) -> None:
+    """Whether the first had its effect is not known, so the person is asked again."""
+    agent = "Calling" if held == "in a later tool" else "Working"
+    world.settings["AGENT"] = f"tests.frameworks.langgraph_nodes:{agent}"
+    room = Room(world, "telegram")
+    place = 0 if held.startswith("in the node") else 1
+    await process.start()
+    await room.until(lambda: any(call.method == "getMe" for call in world.telegram.calls))
+    for _ in range(place):
+        world.tavily.faults.add("search", Fault())
+    fault = world.tavily.faults.add("search", Fault(hold=asyncio.Event()))
+    room.ask("buy me tea")
+    room.press(await asked(room), ALLOW)
+    async with asyncio.timeout(PATIENCE):
+        await fault.reached.wait()
+    await process.kill()
+    world.tavily.faults.clear()
+    await process.start()
+    if place == 0:
+        await room.until(lambda: len(room.shown) > 1 and ALLOW in room.shown[1].buttons)
+        room.press(room.shown[1], REFUSE)
+    await room.until(lambda: any("Weighed." in one.text for one in room.shown))
+
+    searched = [request.body["query"] for request in world.tavily.requests]
+    # The code of a node runs again, unless a person allowed it; a tool does not.
+    assert searched == ["Sencha", "weights", *(["weights"] if held == "in a later node" else [])]

@@ -278,7 +278,7 @@ async def test_whatever_it_raises_or_returns_ends_the_answer_with_one_sentence(
 async def test_its_own_fault_says_whether_asking_again_helps(clock: FakeClock) -> None:
     said = await answered(saying(Fault(detail="no key", retry=False), Text("more")), clock)
 
-    assert said == [events.Failed("failed", f"the agent {NAME}: no key", retry=False)]
+    assert said == [events.Failed("failed_for_good", f"the agent {NAME}: no key", retry=False)]
 
 
 async def test_one_that_never_ends_is_ended_with_the_turn_s_time(clock: FakeClock) -> None:

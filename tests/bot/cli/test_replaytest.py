@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
+import os
+import runpy
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +19,8 @@ from bot.store import Recording
 from playground.model import Reply
 from tests.bot.cli.conftest import Inside
 from tests.bot.cli.test_replay import KINDS, calls, store_turns
-from tests.conftest import Told
-from tests.patience import PATIENCE
+from tests.conftest import Nursery, Told
 
-ROOT = Path(__file__).parents[3]
 KEY = "sk-operator-key-5678"
 TOLD = ("Ada", "Lovelace", "9090909", "7070707", "42424242", KEY, "ada@example.com")
 
@@ -32,51 +30,45 @@ from bot.safety import Citations
 Citations.list_cited = lambda self, answer, language: "Sources: none."
 """
 """A program that writes other sources under its answers."""
+ANSWER = Reply(f"Ada, tea costs 800 yen [1]. The key {KEY} and ada@example.com are yours, 7070707 is this chat.")
 
 
-def run_test(file: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-c",
-            "/dev/null",
-            "--rootdir",
-            file.parent,
-            file,
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE * 4,
-        check=False,
-    )
+async def written(folder: Path, patch: pytest.MonkeyPatch, platform: str) -> Path:
+    """Store a turn and write it as a test."""
+    await store_turns(folder, patch, platform, KINDS["plain"], (calls("tea", "cups"), ANSWER))
+    file = folder / "test_turn.py"
+
+    assert await record(configure(), reference_of(2), str(file), Outlet([KEY]).words) == 0
+    return file
 
 
 @pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
 async def test_the_written_test_passes_and_fails_once_the_answer_is_another(
-    platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = Reply(f"Ada, tea costs 800 yen [1]. The key {KEY} and ada@example.com are yours, 7070707 is this chat.")
-    await store_turns(tmp_path, monkeypatch, platform, KINDS["plain"], (calls("tea", "cups"), answer))
-    file = tmp_path / "test_turn.py"
+    file = await written(tmp_path, monkeypatch, platform)
 
-    code = await record(configure(), reference_of(2), str(file), Outlet([KEY]).words)
-
-    assert code == 0, capsys.readouterr().out
     text = file.read_text()
     assert not [word for word in TOLD if word.lower() in text.lower()]
     assert "800 yen" in text and "Person1" in text
     assert file.stat().st_mode & 0o077 == 0
-    passed = run_test(file)
-    assert passed.returncode == 0 and "1 passed" in passed.stdout, passed.stdout
+    run = runpy.run_path(str(file))["test_the_turn_comes_out_the_same"]
+    await asyncio.to_thread(run)
+    monkeypatch.setattr("bot.safety.Citations.list_cited", lambda *_: "Sources: none.")
+    with pytest.raises(AssertionError):
+        await asyncio.to_thread(run)
+
+
+async def test_pytest_runs_the_written_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nursery: Nursery) -> None:
+    file = await written(tmp_path, monkeypatch, "telegram")
+    alone = ("-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), str(file))
+
+    passed = await nursery.talk("pytest", *alone, folder=tmp_path, environment=os.environ)
     (tmp_path / "conftest.py").write_text(OTHERWISE)
-    failed = run_test(file)
-    assert failed.returncode == 1 and "the answer: stored" in failed.stdout, failed.stdout
+    failed = await nursery.talk("pytest", *alone, folder=tmp_path, environment=os.environ)
+
+    assert passed.code == 0 and "1 passed" in passed.out, passed.out
+    assert failed.code == 1 and "the answer: stored" in failed.out, failed.out
 
 
 async def test_a_file_that_exists_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -256,7 +256,9 @@ def _runs(numbers: list[int]) -> str:
     return ", ".join(f"{run[0]}-{run[-1]}" for run in runs)
 
 
-async def live(world: World, start: Start, caplog: pytest.LogCaptureFixture, seed: int, bad_luck: bool) -> None:
+async def live(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture, seed: int, bad_luck: bool, deeds: int = 25
+) -> None:
     caplog.set_level("INFO")
     # Refused questions are another matter.
     world.limits = Limits(waiting_per_person=0, turns_per_person=0)
@@ -267,7 +269,7 @@ async def live(world: World, start: Start, caplog: pytest.LogCaptureFixture, see
     async with start(*PLATFORMS, TOKENS_PER_DAY="0", TOKENS_PER_DAY_PERSON="0") as bot:
         async with asyncio.TaskGroup() as group:
             for chat in it.chats:
-                group.create_task(it.live(chat, 25, random.Random(f"{seed} {chat.number}")))
+                group.create_task(it.live(chat, deeds, random.Random(f"{seed} {chat.number}")))
         await bot.dispatcher.wait_idle()
         await asyncio.sleep(60)
         await bot.dispatcher.wait_idle()
@@ -280,7 +282,7 @@ async def live(world: World, start: Start, caplog: pytest.LogCaptureFixture, see
 
 @pytest.mark.parametrize("bad_luck", [False, True], ids=["", "bad luck"])
 async def test_whatever_people_do(world: World, start: Start, caplog: pytest.LogCaptureFixture, bad_luck: bool) -> None:
-    await live(world, start, caplog, 0, bad_luck)
+    await live(world, start, caplog, 0, bad_luck, deeds=10)
 
 
 @pytest.mark.soak

@@ -365,7 +365,7 @@ class Model:
             self.nodes.remove(gone)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(10, 200))])
 async def test_whatever_people_do_the_same_is_told_as_of_a_tree(talk: Talk, store: Store, seed: int) -> None:
     chance, model = Random(seed), Model()
     for number in range(18):

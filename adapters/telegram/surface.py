@@ -249,7 +249,9 @@ class TelegramSurface:
         except BadRequest as error:
             return "not modified" in error.message.lower()
         except Exception as error:
-            raise _translated(error) from error
+            # Whatever passes is no answer to the question.
+            problem = _translated(error)
+            raise (Unclear(str(problem)) if type(problem) is DeliveryError else problem) from error
         return True
 
     def _first_reply(self, nonce: str) -> dict[str, Any] | None:

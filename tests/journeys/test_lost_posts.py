@@ -30,7 +30,8 @@ async def test_a_post_whose_answer_was_lost_is_found_and_goes_on(
 ) -> None:
     world.model.script = lambda _: Reply(WORDS, words_per_second=pace)
     world.telegram.faults.add("sendMessage", Fault(drop="after"))
-    for fault in (Fault(status=429, retry_after=1), Fault(drop="before"), Fault(drop="after")) if trouble else ():
+    lost = Fault(drop="before"), Fault(drop="after")
+    for fault in (Fault(status=429, retry_after=1), Fault(status=502), *lost) if trouble else ():
         world.telegram.faults.add("editMessageText", fault)
     async with start("telegram") as bot:
         ask(world, chat)

@@ -9,14 +9,16 @@ from typing import Final
 
 from bot.contract import ChatId, RecalledCall
 from bot.policy import ToolRights
-from bot.safety import Redact, clean_untrusted, redacted, without_boundaries
+from bot.safety import Redact, clean_name, clean_untrusted, redacted, without_boundaries
 from bot.store import DECIDED, ApprovalState, CallRecord, DeliveryCalls, Store
 from tools.contract.base import Json, ToolCall, ToolStatus
 
+NAME_CHARS: Final = 100
 RESULT_CHARS: Final = 4_000
 ARGUMENT_CHARS: Final = 2_000
 ARGUMENTS_CHARS: Final = 16_000
 """The longest arguments of a call, as JSON; longer ones are left out."""
+_NAMELESS: Final = "unknown"
 _RESERVED: Final = "[left out: the tool is reserved for others]"
 _NO_RESULT: Final = "Error: the answer ended without a result of this call; whether it was carried out is not known."
 _OUTCOMES: Final = {
@@ -49,19 +51,25 @@ class CallRecall:
             permit = await self.rights.permit_for(stored.incoming)
             reserved = {call.name for call in calls if not permit.may_read(call.name)}
         return tuple(
-            replace(call, arguments={}, result=call.result and _RESERVED)
+            replace(call, name=self._name(call), arguments={}, result=call.result and _RESERVED)
             if call.name in reserved
-            else replace(call, arguments=self._arguments(call), result=self._result(call.result))
+            else replace(call, name=self._name(call), arguments=self._arguments(call), result=self._result(call))
             for call in calls
         )
 
+    def _name(self, call: RecalledCall) -> str:
+        return _cut(clean_name(self.redact(call.name)), NAME_CHARS) or _NAMELESS
+
     def _arguments(self, call: RecalledCall) -> Mapping[str, Json]:
-        arguments = redacted.redact_call(ToolCall(call.id, call.name, call.arguments), self.redact).arguments
+        arguments = redacted.redact_call(ToolCall(call.id, call.name, call.arguments), self._clean).arguments
         cut = {name: cut_argument(value) for name, value in arguments.items()}
         return cut if len(json.dumps(cut)) <= ARGUMENTS_CHARS else {}
 
-    def _result(self, text: str | None) -> str | None:
-        return None if text is None else _cut(without_boundaries(clean_untrusted(self.redact(text))), RESULT_CHARS)
+    def _result(self, call: RecalledCall) -> str | None:
+        return None if call.result is None else _cut(without_boundaries(self._clean(call.result)), RESULT_CHARS)
+
+    def _clean(self, text: str) -> str:
+        return clean_untrusted(self.redact(text))
 
 
 def cut_argument(value: Json) -> Json:

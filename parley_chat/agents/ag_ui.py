@@ -24,7 +24,7 @@ class AGUIAgent:
         self._url, self._headers, self._reads = url, {"Accept": "text/event-stream", **(headers or {})}, reads
 
     async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
-        begun, calls, arguments, gap, id = set[str](), dict[str, Call](), dict[str, str](), "", ""
+        begun, calls, arguments, gap, id = set[str](), dict[str, Call](), dict[str, list[str]](), "", ""
         for one in _allowed(question.decision, begun):
             yield one
         limits = aiohttp.ClientTimeout(total=None, sock_connect=30)
@@ -48,7 +48,7 @@ class AGUIAgent:
                         id = event.get("toolCallId") or id
                         if name := event.get("toolCallName"):
                             calls[id] = Call(id=id, name=name, arguments={}, effects=name not in self._reads)
-                        arguments[id] = arguments.get(id, "") + (event.get("delta") or "")
+                        arguments.setdefault(id, []).append(event.get("delta") or "")
                     case "TOOL_CALL_END" | "TOOL_CALL_RESULT" | "RUN_FINISHED":
                         gap = ""
                         for call in _complete(calls, arguments, begun):
@@ -73,10 +73,10 @@ def _allowed(decision: Decision | None, begun: set[str]) -> Iterator[Event]:
             yield Result(id=decision.state, text="The person allowed it.")
 
 
-def _complete(calls: dict[str, Call], arguments: Mapping[str, str], begun: set[str]) -> list[Call]:
+def _complete(calls: dict[str, Call], arguments: Mapping[str, list[str]], begun: set[str]) -> list[Call]:
     """Return the calls that have not begun, with their arguments, and count them as begun."""
     new = [id for id in calls if id not in begun]
-    calls.update({id: replace(calls[id], arguments=json.loads(arguments[id] or "{}")) for id in new})
+    calls.update({id: replace(calls[id], arguments=json.loads("".join(arguments[id]) or "{}")) for id in new})
     begun.update(new)
     return [calls[id] for id in new]
 

@@ -120,6 +120,17 @@ async def test_secrets_and_invisible_signs_are_taken_out_and_what_is_long_is_cut
     assert second.arguments == {}
 
 
+async def test_the_name_of_a_call_is_one_line_whatever_a_model_wrote(desk: Desk) -> None:
+    turn = await desk.begin(
+        odd := ToolCall("c1", "no\nsuch\u202e", {"a\u200b": ["b\u200b"]}), ToolCall("c2", "\u200b", {})
+    )
+    await desk.call(turn, odd, "What?")
+    await desk.close(turn)
+
+    first, second = await desk.calls()
+    assert (first.name, first.arguments, second.name) == ("no such", {"a": ["b"]}, "unknown")
+
+
 async def test_what_a_reserved_tool_was_given_and_found_is_for_those_who_may_use_it(desk: Desk) -> None:
     turn = await desk.begin(SEND, READ)
     await desk.call(turn, SEND, "Sent to Bob.")

@@ -97,11 +97,13 @@ class Process:
         lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
 
-    def shared_memory(self) -> float:
-        """The MiB it holds, pages that it shares with others by its share of them (PSS)."""
+    def held(self) -> tuple[float, float]:
+        """The MiB it holds: pages that it shares with others by its share of them (PSS), and those that it alone has
+        written (anonymous)."""
         assert self._process is not None
         lines = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().splitlines()
-        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:"))
+        sizes = {line.split()[0]: int(line.split()[1]) / 1024 for line in lines[1:]}
+        return sizes["Pss:"], sizes["Anonymous:"]
 
     async def _read(self) -> None:
         assert self._process is not None and self._process.stderr is not None

@@ -7,7 +7,9 @@
 *processor* seconds of that. *Rest*: the
 memory (PSS, MiB) ten seconds after it, before anybody has asked. *First words*: from the very first question of the
 process's life to the first words on the screen. *Second*: the same for the next question, so that nothing is hidden
-that the first person pays. *After*: the memory ten seconds after those answers.
+that the first person pays. *After*: the memory ten seconds after those answers. PSS counts a page that several
+processes share, as Python's own, by its share; so it is less beside other Python programs. *Own* is what the process
+alone has written, the same beside whatever else runs.
 
 `--strangers`: so many people who may not write do so at the same moment, two seconds after the first poll; *first
 words* are those of the one who may, behind them.
@@ -29,7 +31,7 @@ from bench.writer import Writer
 
 _REST_SECONDS = 10.0
 _CROWD_SECONDS = 2.0
-_NAMES = ("first poll", "processor", "rest", "first words", "second", "after")
+_NAMES = ("first poll", "processor", "rest", "rest, own", "first words", "second", "after", "after, own")
 
 
 async def measure(rest: float = _REST_SECONDS) -> tuple[float, ...]:
@@ -47,12 +49,12 @@ async def measure(rest: float = _REST_SECONDS) -> tuple[float, ...]:
                 poll = time.monotonic() - began
                 processor = program.cpu()
                 await asyncio.sleep(rest)
-                quiet, words = program.shared_memory(), []
+                quiet, words = program.held(), []
                 for number in (1, 2):
                     words.append(await _first_words(setup, number))
                     await asyncio.sleep(2.0)
                 await asyncio.sleep(rest)
-                return poll, processor, quiet, *words, program.shared_memory()
+                return poll, processor, *quiet, *words, *program.held()
 
 
 async def measure_crowd(strangers: int) -> tuple[float]:

@@ -14,6 +14,8 @@ COPY bot bot
 COPY parley_chat parley_chat
 COPY playground playground
 COPY tools tools
+# The user may write nothing here, so each start would compile all of it again.
+RUN python -m compileall -q adapters bot parley_chat playground tools
 
 USER parley
 WORKDIR /data

@@ -28,6 +28,14 @@ def test_the_image_installs_from_the_lock_with_hashes_and_runs_as_nobody() -> No
     assert "://" not in RECIPE.replace("http://127.0.0.1:8080/health", "").replace("sqlite:////data/parley.db", "")
 
 
+def test_what_is_copied_is_compiled_while_that_can_be_written() -> None:
+    copied = set(re.findall(r"COPY (\w+) \1\n", RECIPE))
+    compiled = RECIPE.index("RUN python -m compileall -q ")
+
+    assert set(RECIPE[compiled:].splitlines()[0].split()[5:]) == copied
+    assert RECIPE.rindex("COPY ") < compiled < RECIPE.index("USER parley")
+
+
 def test_a_published_port_reaches_what_listens_inside() -> None:
     ports = {int(port) for port in re.findall(r"_PORT=(\d+)", RECIPE)}
 

@@ -10,7 +10,8 @@ setting of its own, in which `{model}` is the model's address.
 *First words*, *longest gap*, *reader waits*, *lag*: as in `bench.delivery`, from the same watching of the screen.
 *Whole*: answers that stand there word for word. *Refused*: calls that the platform refused for their number. *After a
 kill*: of so many answers (`--kill`), each with SIGKILL for the program in the middle of it and a restart, those that
-stand there whole within `--wait` seconds, and those of which two messages bear the beginning.
+stand there whole within `--wait` seconds, and those of which two messages bear the beginning. *Away*: of five questions
+that are asked while the program does not run for so many seconds (`--away`), those answered so after its start.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import asyncio
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,8 @@ HEAD = (
     "| refused | model calls |\n|---|---|---|---|---|---|---|---|---|"
 )
 MESSAGE_CONTENT = 1 << 15
+_AWAY = 5
+"""Questions that are asked while it does not run, each in a chat of its own."""
 PLATFORMS = ("telegram", "telegram-group", "slack", "discord-mention")
 
 
@@ -120,8 +123,39 @@ async def begun(setup: Setup, program: Program, answers: dict[int, Answer], proc
     return watch
 
 
-async def kill(setup: Setup, program: Program, times: int, model: Model, wait: float) -> tuple[int, int]:
+async def interrupt(setup: Setup, program: Program, times: int, model: Model, wait: float) -> tuple[int, int]:
     """Kill the program in the middle of each of so many answers, restart it; return how many are whole, and doubled."""
+    async with restarted(setup, program, times, model) as (watch, process, start):
+        for number in range(times):
+            setup.ask(number)
+            await asyncio.sleep(model.tokens / model.rate / 2)
+            await process.kill()
+            process = await start()
+            await watch.until_whole([number], wait)
+        await process.__aexit__()
+    return judge(setup, watch, times, model)
+
+
+async def be_away(
+    setup: Setup, program: Program, times: int, away: float, model: Model, wait: float
+) -> tuple[int, int]:
+    """Kill the program, ask so many questions, restart it so many seconds later; return as `interrupt`."""
+    async with restarted(setup, program, times, model) as (watch, process, start):
+        await process.kill()
+        for number in range(times):
+            setup.ask(number)
+        await asyncio.sleep(away)
+        process = await start()
+        await watch.until_whole(range(times), wait)
+        await process.__aexit__()
+    return judge(setup, watch, times, model)
+
+
+@asynccontextmanager
+async def restarted(
+    setup: Setup, program: Program, times: int, model: Model
+) -> AsyncIterator[tuple[Watch, Process, Callable[[], Awaitable[Process]]]]:
+    """The program after its first answer, and what starts it again on the same data."""
     answers = {number: Answer(model.answer(number)) for number in (*range(times), WARM_UP)}
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(setup.server)
@@ -129,7 +163,6 @@ async def kill(setup: Setup, program: Program, times: int, model: Model, wait: f
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         for number in answers:
             setup.meet(number)
-
         allow(setup, program)
 
         async def start() -> Process:
@@ -138,14 +171,12 @@ async def kill(setup: Setup, program: Program, times: int, model: Model, wait: f
 
         process = await start()
         watch = await begun(setup, program, answers, process)
-        for number in range(times):
-            setup.ask(number)
-            await asyncio.sleep(model.tokens / model.rate / 2)
-            await process.kill()
-            process = await start()
-            await watch.until_whole([number], wait)
-        await process.__aexit__()
+        yield watch, process, start
         await watch.close()
+
+
+def judge(setup: Setup, watch: Watch, times: int, model: Model) -> tuple[int, int]:
+    """How many answers stand there whole, and how many twice."""
     found = []
     for number in range(times):
         texts = [setup.answer_in(number, one.text) for one in watch.messages.get(number, [])]
@@ -174,6 +205,7 @@ def options_of(given: Sequence[str] | None = None) -> argparse.Namespace:
     arguments.add_argument("platform", choices=PLATFORMS)
     arguments.add_argument("--chats", type=int, nargs="*", default=[1, 20], help="questions at once")
     arguments.add_argument("--kill", type=int, default=0, help="answers in the middle of which it is killed")
+    arguments.add_argument("--away", type=float, nargs="*", default=[], help="seconds for which it does not run")
     arguments.add_argument("--folder", type=Path, default=Path(), help="where the command is run")
     arguments.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the program")
     arguments.add_argument("--tokens", type=int, default=200)
@@ -195,8 +227,12 @@ def main() -> None:
         setup = SETUPS[options.platform]()
         print(row(asyncio.run(measure(setup, program, load, model, options.wait))), flush=True)
     if options.kill:
-        whole, doubled = asyncio.run(kill(SETUPS[options.platform](), program, options.kill, model, options.wait))
-        print(f"\nAfter a kill: {whole} of {options.kill} whole, {doubled} doubled.")
+        told = asyncio.run(interrupt(SETUPS[options.platform](), program, options.kill, model, options.wait))
+        print(f"\nAfter a kill: {told[0]} of {options.kill} whole, {told[1]} doubled.")
+    for away in options.away:
+        setup = SETUPS[options.platform]()
+        told = asyncio.run(be_away(setup, program, _AWAY, away, model, options.wait))
+        print(f"\nAfter {away:.0f} s away: {told[0]} of {_AWAY} whole, {told[1]} doubled.")
 
 
 if __name__ == "__main__":

@@ -64,6 +64,8 @@ STORE_SECONDS: Final = 2.5
 """The time for storing a delivery; after that Slack, which waits three seconds, sends it again."""
 CONNECT_SECONDS: Final = 30.0
 WATCH_SECONDS: Final = 5.0
+ASLEEP_SECONDS: Final = 60.0
+"""A look that comes so much later than the one before shows that the machine, or this process, stood still."""
 LOST_SECONDS: Final = 5.0
 """How long the library may try to restore its connection before we start again, and learn why there is none."""
 CALL_TIMEOUT: Final = aiohttp.ClientTimeout(total=60.0, sock_connect=5.0, sock_read=20.0)
@@ -329,13 +331,17 @@ class SlackAdapter:
 
     async def _watch(self, handler: AsyncSocketModeHandler) -> None:
         """Watch the connection; raise once it is lost for too long, or other programs hold all connections."""
-        lost_since: float | None = None
+        lost_since, looked = None, self._clock.wall()
         while True:
             with contextlib.suppress(TimeoutError):
                 async with time_limit(self._clock, WATCH_SECONDS):
                     await self._crowded.wait()
                 # The library would immediately request another, again and again.
                 raise Contested("other programs have taken all connections of the app")
+            looked, before = self._clock.wall(), looked
+            if looked - before > ASLEEP_SECONDS:
+                # The library would connect anew, and nobody would look up what was missed.
+                raise Unreachable("this machine was asleep")
             if await handler.client.is_connected():
                 lost_since = None
             elif lost_since is None:

@@ -48,6 +48,9 @@ STEADY_SECONDS = 60.0
 HEARD_SECONDS = 60.0
 """How often is stored that everything written until now was heard; `find_left_off` looks back further than that."""
 
+_DOUBT_SECONDS = 180.0
+"""By then every library notices that its connection is broken."""
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Platforms:
@@ -334,9 +337,13 @@ class Platforms:
             return
 
         async def keep() -> None:
-            due = self.clock.monotonic()
+            due, looked = self.clock.monotonic(), self.clock.wall()
             while True:
                 await self.clock.sleep(LOOK_SECONDS)
+                looked, before = self.clock.wall(), looked
+                if looked - before > HEARD_SECONDS:
+                    # The machine slept: a connection that broke meanwhile still seems to stand.
+                    due = self.clock.monotonic() + _DOUBT_SECONDS
                 if adapter.heard and self.clock.monotonic() >= due:
                     with suppress(StoreError):
                         await note(name)

@@ -537,6 +537,23 @@ async def test_a_connection_that_does_not_come_back_is_told_and_begun_afresh(
     assert waiting
 
 
+async def test_after_a_sleep_of_the_machine_it_begins_afresh_so_that_what_was_missed_is_looked_up(
+    slack: SlackServer, inbox: Inbox, clock: FakeClock
+) -> None:
+    """By then Slack has given up, and the library would connect anew without a word."""
+    async with open_adapter(settings_of(slack), clock) as adapter:
+        task = asyncio.create_task(adapter.listen(inbox.deliver))
+        await slack.sockets.until_connected()
+        await clock.advance(2 * WATCH_SECONDS)
+        waiting = not task.done()
+        clock.started += 1_800.0
+        await clock.advance(2 * WATCH_SECONDS)
+
+        with pytest.raises(Unreachable, match="asleep"):
+            await task
+    assert waiting
+
+
 async def test_a_connection_that_slack_wants_back_is_replaced(
     slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
 ) -> None:

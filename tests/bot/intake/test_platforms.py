@@ -551,6 +551,25 @@ async def test_until_when_everything_was_heard_is_stored_each_minute(clock: Fake
     assert [round(at - began) for at in noted] == [1, 123, 183]
 
 
+async def test_after_a_sleep_of_the_machine_it_is_first_seen_whether_the_connection_still_stands(
+    clock: FakeClock,
+) -> None:
+    noted: list[float] = []
+    fake = CatchingUpFake("discord")
+
+    async def note(platform: str) -> None:
+        noted.append(clock.monotonic())
+
+    began = clock.monotonic()
+    async with running(clock, fake, note_heard=note):
+        await clock.advance(50.0)
+        clock.started += 3_600.0
+        await clock.advance(170.0)
+        assert len(noted) == 1
+        await clock.advance(20.0)
+    assert [round(at - began) for at in noted] == [1, 231]
+
+
 async def test_a_platform_out_of_reach_is_left_to_the_other_processes_meanwhile(clock: FakeClock) -> None:
     locks = HeldElsewhere()
     locks.free.set()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import aiohttp
 import pytest
 from aiohttp import web
 
+from playground.faults import Fault
 from playground.model import Reply
 from tests.journeys.conftest import Start, World
 from tests.playground.conftest import NEEDS_BROWSER, Tab, browser, opened
@@ -21,6 +23,10 @@ TOKEN = "0123456789abcdef0123456789abcdef"
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script> **tea** & `x`"
 
 
+async def at_once() -> None:
+    """Wait for nothing."""
+
+
 class Site:
     """A server with the page, which passes on `/agui`; it can lose a connection in the middle of an answer."""
 
@@ -29,12 +35,15 @@ class Site:
         self.asked = 0
         self.losing = 0
         """How many of the next answers lose their connection."""
+        self.waits: Callable[[], Awaitable[None]] = at_once
+        """Awaited before a request is passed on."""
 
     async def page(self, request: web.Request) -> web.Response:
         return web.Response(text=WIDGET.read_text(encoding="utf-8"), content_type="text/html")
 
     async def pass_on(self, request: web.Request) -> web.StreamResponse:
         self.asked += 1
+        await self.waits()
         headers = {"Authorization": request.headers["Authorization"]}
         address = f"http://127.0.0.1:{self.bot}/agui"
         async with (
@@ -108,6 +117,24 @@ async def test_a_lost_connection_is_taken_up_and_the_answer_stands_once(
         assert await tab.value(LINES) == [text]
 
     assert site.asked == 3 and len(world.model.requests) == 1
+
+
+async def test_what_a_tool_does_is_shown_while_it_runs_and_a_lost_connection_leaves_nothing_twice(
+    world: World, start: Start, site: Site, browser: str
+) -> None:
+    world.model.reply(Reply("I look.", calls=(("search_web", {"query": "green tea"}),)), Reply("It is green."))
+    search = world.tavily.faults.add("search", Fault(hold=asyncio.Event()))
+    async with start("web") as bot, opened(browser, site.address, KNOWN, "document.querySelector('form')") as tab:
+        await ask(tab, "what is tea?")
+        await tab.until(f"{LINES}.length === 2 && {LINES}[1].includes('green tea')")
+        assert await tab.value(f"{LINES}[0]") == "I look."
+        site.losing, site.waits = 1, bot.dispatcher.wait_idle
+        assert search.hold is not None
+        search.hold.set()
+        await tab.until(f"{LINES}.at(-1).endsWith('It is green.') && document.querySelectorAll('.step').length === 0")
+
+        # It comes as it was shown, or as one text if it is complete by then.
+        assert " ".join(await tab.value(LINES)).split() == ["I", "look.", "It", "is", "green."] and site.asked == 2
 
 
 async def test_a_tool_is_allowed_with_a_button_and_a_wrong_token_is_told(

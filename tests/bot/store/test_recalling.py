@@ -6,7 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from bot.contract import ChatId, Control, ControlPressed, MessageSent, Recalled, ReplyTarget, Sender, Usage
+from bot.contract import (
+    AssistantEntry,
+    ChatId,
+    Control,
+    ControlPressed,
+    MessageSent,
+    Recalled,
+    ReplyTarget,
+    Sender,
+    Usage,
+)
 from bot.store import Approval, InboxState, Store, TurnState, digest_of
 from tests.bot.store.conftest import HandClock, taken_in
 from tools.contract.base import ToolCall
@@ -123,3 +133,32 @@ async def test_what_is_more_than_a_day_old_is_not_looked_up(store: Store, clock:
 
     left = await store.deliveries.find_left_off("discord")
     assert left is not None and left.since == clock.wall() - 86_400
+
+
+async def test_the_calls_of_a_delivery_are_listed_with_what_a_person_is_asked_and_has_decided(
+    store: Store, clock: HandClock
+) -> None:
+    assert await store.deliveries.list_calls(CHAT, "r1") is None and await store.deliveries.list_calls(CHAT, "") is None
+    turn = await taken_in(store, asked("r1"))
+    waits = await store.deliveries.list_calls(CHAT, "r1")
+    assert waits is not None and (waits.turn, waits.records, waits.asked) == (turn, (), None)
+    await store.turns.begin(turn, CHAT, ADA.id)
+    await store.turns.save_pass(turn, 1, AssistantEntry("", (CALL,)), "m", Usage())
+    wanted = Approval(
+        turn=turn, chat=CHAT, person=ADA.id, call=CALL, digest=digest_of(CALL), tool="", origin="", language="en",
+        line="Waits.", expires_at=clock.wall() + 60,
+    )  # fmt: skip
+    await store.approvals.open(wanted)
+    await store.turns.close(turn, TurnState.DONE, [], visible="", reasoning="", model="m", usage=Usage())
+    press = ControlPressed(
+        delivery="r2", chat=CHAT, sender=ADA, target=ReplyTarget("web"), control=Control.ALLOW, turn=turn
+    )
+    pressed = await taken_in(store, press)
+    early = await store.deliveries.list_calls(CHAT, "r2")
+    await store.approvals.decide(turn, wanted.mark, pressed, allowed=True)
+
+    asks, decides = await store.deliveries.list_calls(CHAT, "r1"), await store.deliveries.list_calls(CHAT, "r2")
+    assert asks is not None and asks.asked is not None and [one.call for one in asks.records] == [CALL]
+    assert early is not None and early.decided is None
+    assert decides is not None and decides.decided == asks.asked
+    assert (decides.decided_as, decides.incoming) == ((1, 0), press)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bot.contract import SettingsError
 from tools.contract import network
-from tools.contract.network import is_direct, trusted
+from tools.contract.network import httpx2_context, is_direct, trusted
 
-__all__ = ["is_direct", "proxy_before", "trusted"]
+__all__ = ["httpx2_context", "is_direct", "proxy_before", "trusted"]
 
 
 def proxy_before(address: str, whose: str) -> str | None:

@@ -94,8 +94,8 @@ def _load() -> None:
     for name in (*LOADED, *importlib.import_module("tools").TOOLS.values()):
         importlib.import_module(name)
     # The certificates of this machine, 20 ms for each client library, are read by nobody who names no others.
-    httpx2 = importlib.import_module("httpx2")
-    importlib.import_module("bot.network").trusted(httpx2.create_ssl_context)
+    network = importlib.import_module("bot.network")
+    network.trusted(network.httpx2_context)
     importlib.import_module("tests.databases").quicken()
     # What is loaded is left out of every collection of the forked, which would only copy its pages.
     gc.collect()

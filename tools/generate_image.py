@@ -19,7 +19,7 @@ from tools.contract.addresses import split_address
 from tools.contract.base import ProducedFile, ToolContext, ToolError, ToolResult, Unavailable
 from tools.contract.credentials import hidden
 from tools.contract.findings import Finding
-from tools.contract.network import proxy_before, trusted
+from tools.contract.network import httpx2_context, proxy_before, trusted
 from tools.contract.payments import Payment
 from tools.fetch.bodies import read_body
 from tools.pictures import kind_of
@@ -266,7 +266,7 @@ class GenerateImage(FunctionTool):
             http_client=openai.DefaultAsyncHttpxClient(
                 trust_env=False,
                 proxy=proxy_before(self._base_url, "the image service"),
-                verify=trusted(importlib.import_module("httpx2").create_ssl_context),
+                verify=trusted(httpx2_context),
             ),
         )
         return client

@@ -15,7 +15,7 @@ import httpx2
 
 from bot.contract import SettingsError
 from bot.model.readbatcher import BatchedRead, ReadBatcher
-from bot.network import proxy_before, trusted
+from bot.network import httpx2_context, proxy_before, trusted
 from tools.programs.cancelling import is_cancelled
 
 _PIECE: Final = 256 * 1024
@@ -125,7 +125,7 @@ class StreamTransport(httpx2.AsyncBaseTransport):
         """Return the session, created at the first call."""
         if self._session is None:
             # Reading the certificates takes a tenth of a second of the processor.
-            context = await asyncio.to_thread(trusted, httpx2.create_ssl_context)
+            context = await asyncio.to_thread(trusted, httpx2_context)
         if self._closed:
             raise aiohttp.ClientConnectionError("the connections were closed")
         if self._session is None:

@@ -10,6 +10,7 @@ import ipaddress
 import os
 import re
 import ssl
+import sys
 import tempfile
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
@@ -219,10 +220,27 @@ def trusted(make: Make) -> ssl.SSLContext:
     """Return a client library's own TLS context, shared by all its clients: each would read the same certificates
     again.
 
-    `make` is the library's own function, because each library trusts by its own rules. Both of ours (`httpx`, `httpx2`)
-    follow SSL_CERT_FILE and SSL_CERT_DIR, so a change of these makes another context.
+    `make` is the library's own function, or does the same: each library trusts by its own rules. Both of ours (`httpx`,
+    `httpx2`) follow SSL_CERT_FILE and SSL_CERT_DIR, so a change of these makes another context.
     """
     return _made(make, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+def httpx2_context() -> ssl.SSLContext:
+    """Return a TLS context as `httpx2.create_ssl_context` makes it.
+
+    Where that would be the system's file of certificates, the library's pool of connections is not loaded for it.
+    """
+    paths = ssl.get_default_verify_paths()
+    named = any(os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+    if named or sys.platform != "linux" or not Path(paths.openssl_cafile).is_file():
+        import httpx2
+
+        return httpx2.create_ssl_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    folder = paths.openssl_capath if Path(paths.openssl_capath).is_dir() else None
+    context.load_verify_locations(paths.openssl_cafile, folder)
+    return context
 
 
 @lru_cache(maxsize=8)

@@ -28,7 +28,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from tools.contract.json_values import MOST_VALUES, ValueCounter
-from tools.contract.network import proxy_before, trusted
+from tools.contract.network import httpx2_context, proxy_before, trusted
 from tools.mcp import flood
 from tools.mcp.config import Command, Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone, ServerRefused
@@ -198,7 +198,7 @@ async def _http_transport(endpoint: Endpoint) -> AsyncGenerator[Any, None]:
     # Without compression a body is as large as it looks.
     headers = {"Accept-Encoding": "identity", **endpoint.headers}
     limits = httpx2.Timeout(30.0, read=None)
-    context = await asyncio.to_thread(trusted, httpx2.create_ssl_context)
+    context = await asyncio.to_thread(trusted, httpx2_context)
     async with (
         httpx2.AsyncClient(
             headers=headers,

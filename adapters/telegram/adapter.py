@@ -58,8 +58,10 @@ _STORE_PAUSE: Final = 1.0
 _FORMER_SECONDS: Final = 60.0
 """How long Telegram may remember the long poll of a dead process of ours, and refuse ours meanwhile."""
 _FORMER_PAUSE: Final = 1.0
-_WATCH_SECONDS: Final = 60.0
+_WATCH_SECONDS: Final = 10.0
 """How often the state of our webhook is checked."""
+_WATCH_AGAIN: Final = 3.0
+"""The same, while Telegram cannot post there."""
 
 
 def open_adapter(settings: TelegramSettings) -> TelegramAdapter:
@@ -160,15 +162,24 @@ class TelegramAdapter:
             self.listening, self.entrance = False, None
 
     async def _await_posts(self, deliver: Deliver) -> None:
-        """Let Telegram post updates, and check now and then whether it does.
+        """Let Telegram post updates, and check now and then whether it can. If it cannot, nothing arrives until it has
+        posted one.
 
         The webhook stays when listening ends: updates meanwhile are refused, and Telegram posts them again.
         """
-        self.entrance = TelegramEntrance(self._secret, lambda updates: self._take_in(updates, deliver))
+        posted_at = self._clock.wall()
+
+        async def take_post(updates: list[dict[str, Any]]) -> bool:
+            nonlocal posted_at
+            posted_at = self._clock.wall()
+            self._silent, self.listening = False, True
+            return await self._take_in(updates, deliver)
+
+        self.entrance = TelegramEntrance(self._secret, take_post)
         await self._set_webhook()
-        self.listening, told = True, self._clock.wall()
+        self.listening = not self._silent
         while True:
-            await self._clock.sleep(_WATCH_SECONDS)
+            await self._clock.sleep(_WATCH_AGAIN if self._silent else _WATCH_SECONDS)
             try:
                 hook = await self._bot.get_webhook_info()
             except InvalidToken as error:
@@ -183,9 +194,11 @@ class TelegramAdapter:
                 )
                 raise Contested("another program receives with the same TELEGRAM_BOT_TOKEN")
             failed = hook.last_error_date.timestamp() if hook.last_error_date else 0.0
-            if failed > told:
-                told = failed
-                self._troubles.warn(f"telegram: Telegram could not post to {hook.url}: {hook.last_error_message}")
+            if self._silent and not hook.pending_update_count:
+                self._silent, self.listening = False, True
+            elif not self._silent and hook.pending_update_count and failed > posted_at:
+                self._silent = True
+                raise Unreachable(f"Telegram cannot post to {hook.url} ({hook.last_error_message})")
 
     async def _set_webhook(self) -> None:
         """Register our address with Telegram, as soon as its limits allow.

@@ -17,7 +17,7 @@ from bot.app.rules import open_rules
 from bot.app.turns import build_turns
 from bot.contract import SettingsError
 from bot.intake import Alarm, serve_places, work_beside
-from bot.operations import LoopWatch, end_in_order
+from bot.operations import LoopWatch, end_in_order, find_unresolved, read_memory
 from bot.policy import try_tools
 from bot.store import Keep, writes
 from tools.contract.base import Json
@@ -58,6 +58,8 @@ class App(Process):
                 notices=output.notices,
                 clock=self.clock,
                 late=lambda: self.watch.late,
+                memory=read_memory,
+                unresolved=self._find_unresolved,
             )
             add_gauges(
                 self.metrics, self.dispatcher.queue, self.pacer, self.store, self.platforms, self.watch, self.roles
@@ -68,6 +70,12 @@ class App(Process):
 
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
+
+    async def _find_unresolved(self, platform: str) -> str:
+        """Return the host of a platform, or of the model for an empty name, if its name cannot be resolved."""
+        settings = self.configuration.platforms.get(platform)
+        address = getattr(settings, f"{platform}_api_base_url", "") if platform else self.models.address
+        return await find_unresolved(address, self.clock) if address else ""
 
     async def _open_listeners(self, stack: AsyncExitStack) -> None:
         """Serve health and metrics, and platforms' requests, each on its own port if configured."""

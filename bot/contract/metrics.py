@@ -113,6 +113,11 @@ class Metrics:
             "parley_platform_calls_total", "Posts, edits and typing signs sent.", ("platform", "kind")
         )
         self.refusals = Count("parley_platform_refusals_total", "Calls a platform refused as too many.", ("platform",))
+        self.rights_missing = Count(
+            "parley_rights_missing_total",
+            "Replies that could not be shown because the bot lacks a right, by platform.",
+            ("platform", "right"),
+        )
         self.connections_lost = Count(
             "parley_connections_lost_total", "Attempts to log in or to receive that failed, by platform.", ("platform",)
         )

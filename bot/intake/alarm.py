@@ -1,17 +1,17 @@
 """Tell the owner once, in one line and with the cause, what keeps answers from people.
 
-That is a platform from which nothing arrives, a database that cannot be written to, a model that does not answer, and
-readers who wait for words within answers. The owner is told where they last wrote to the bot in private, through a
-platform that works. The log has the same line.
+That is a platform from which nothing arrives or to which the bot may not write, a database that cannot be written to, a
+model that does not answer, readers who wait for words within answers, and memory that runs out. The owner is told where
+they last wrote to the bot in private, through a platform that works. The log has the same line.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from bot.contract import Clock, DeliveryError, MessageSent, Metrics, StoreError, time_limit
@@ -52,13 +52,20 @@ _MODEL: Final[Mapping[str, str]] = {
     "empty": "breaks off before its first word, or writes none",
 }
 """What a model does, by the key of the sentence that people read then; other failures are about single questions."""
-_COUNTED: Final = frozenset({"alarm_readers", "alarm_model"})
+_COUNTED: Final = frozenset({"alarm_readers", "alarm_model", "alarm_mute"})
 """Troubles that are told as soon as enough people have met them."""
+_LEAST_MEMORY, _LEAST_PART = 128 * 1024 * 1024, 0.05
+"""Memory is nearly used up if less than both is left: bytes, and a part of all."""
 _TELL_SECONDS = 10.0
 _STATES = {
     "starting": "the log-in is not answered",
     "connecting": "the connection was lost, and is being made again",
 }
+
+
+async def always_resolved(platform: str) -> str:
+    """Return an empty text: the name of every host can be resolved."""
+    return ""
 
 
 class Receiving(Protocol):
@@ -103,6 +110,7 @@ class _Counts:
     tool_seconds: Mapping[str, float]
     tokens: float
     model_calls: Mapping[tuple[str, ...], float]
+    rights_missing: Mapping[tuple[str, ...], float]
     done: float
     """Turns that ended with an answer."""
 
@@ -119,6 +127,10 @@ class Alarm:
     clock: Clock
     late: Callable[[], float]
     """Returns the seconds by which the event loop was late, all together."""
+    memory: Callable[[], tuple[int, int]] = lambda: (1, 1)
+    """Returns the bytes of memory that are left, and all."""
+    unresolved: Callable[[str], Awaitable[str]] = always_resolved
+    """Returns the host of a platform, or of the model for an empty name, if its name cannot be resolved."""
     _since: dict[str, float] = field(default_factory=dict)
     """When each present trouble was first seen."""
     _told: dict[str, float] = field(default_factory=dict)
@@ -153,7 +165,15 @@ class Alarm:
         for trouble in found:
             lasts = trouble.key in _COUNTED or now - self._since[trouble.name] >= LASTS_SECONDS
             if lasts and now - self._told.get(trouble.name, float("-inf")) >= AGAIN_SECONDS:
-                await self._tell(trouble, now)
+                await self._tell(await self._without_names(trouble), now)
+
+    async def _without_names(self, trouble: Trouble) -> Trouble:
+        """Return the trouble with the cause behind its cause, if this machine resolves no names."""
+        unreachable = trouble.key == "alarm_model" and trouble.cause.endswith(_MODEL["away"])
+        if not (unreachable or trouble.key == "alarm_deaf"):
+            return trouble
+        host = await self.unresolved(trouble.platform)
+        return replace(trouble, cause=f"this machine cannot resolve the name {host} (DNS)") if host else trouble
 
     async def _ask_store(self) -> None:
         """Learn who the owners are, and whether the store answers: a server that is away is waited for."""
@@ -176,6 +196,11 @@ class Alarm:
                 continue
             cause = "another program receives with the same token; end that one, or get a new token"
             yield Trouble(key="alarm_deaf", cause=cause, platform=platform)
+        yield from self._find_mute()
+        left, whole = self.memory()
+        if left < min(_LEAST_MEMORY, _LEAST_PART * whole):
+            cause = f"{left / 2**20:,.0f} of {whole / 2**20:,.0f} MB are left"
+            yield Trouble(key="alarm_memory", cause=cause)
         if cause := self._why_no_model_answers():
             yield Trouble(key="alarm_model", cause=cause)
         if self.store.writer.trouble or self._silent:
@@ -183,6 +208,12 @@ class Alarm:
             yield Trouble(key="alarm_store", cause=cause)
         elif cause := self._why_readers_wait():
             yield Trouble(key="alarm_readers", cause=cause)
+
+    def _find_mute(self) -> Iterator[Trouble]:
+        first, last = self._counts[0], self._counts[-1]
+        for (platform, right), amount in last.rights_missing.items():
+            if amount > first.rights_missing.get((platform, right), 0.0):
+                yield Trouble(key="alarm_mute", cause=right, platform=platform)
 
     def _count(self, now: float) -> None:
         metrics = self.metrics
@@ -198,6 +229,7 @@ class Alarm:
                 metrics.tool_seconds.by("tool"),
                 metrics.tokens.by("kind").get("completion", 0.0),
                 metrics.model_calls.series(),
+                metrics.rights_missing.series(),
                 metrics.turns_ended.value("done"),
             )
         )
@@ -252,11 +284,10 @@ class Alarm:
             text = trouble.sentence(language_of(message.text, message.sender.language))
             try:
                 async with time_limit(self.clock, _TELL_SECONDS):
-                    await self.notices.tell(message, text, turn=f"alarm {trouble.name} {self.clock.wall():.0f}")
+                    if await self.notices.tell(message, text, turn=f"alarm {trouble.name} {self.clock.wall():.0f}"):
+                        return
             except (DeliveryError, StoreError, TimeoutError) as error:
                 log.info("%s could not be warned: %s", message.chat, error)
-            else:
-                return
 
     async def _list_owners(self) -> list[MessageSent]:
         roles = await self.store.access.list_roles()

@@ -149,6 +149,11 @@ class Models:
         """The configured model's `provider:name`."""
         return self._chain.name
 
+    @property
+    def address(self) -> str:
+        """The base URL of the configured model."""
+        return self._check(ModelName.parse(self.name, "MODEL"), "MODEL")[0]
+
     async def prepare(self) -> None:
         """Load what the first request needs, in threads."""
         await asyncio.to_thread(self._clients[0].load)

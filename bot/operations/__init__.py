@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bot.operations.heap import keep_compact, read_in_pieces, resident_bytes, set_loaded_apart
 from bot.operations.listener import raise_descriptor_limit
 from bot.operations.logs import about, set_up
+from bot.operations.machine import find_unresolved, read_memory
 from bot.operations.outlet import Outlet
 from bot.operations.stopping import TURN_SECONDS, StopRequest, end_in_order
 from bot.operations.traces import open_tracing

@@ -183,6 +183,11 @@ class Pacer:
                 self._turn_away(known, told)
         self.pump()
 
+    def lacks(self, budgets: Sequence[RateBudget], right: str) -> None:
+        """Record that a reply cannot be shown, because the bot lacks a right."""
+        if budgets:
+            self._metrics.rights_missing.add(platform_of(budgets[0]), right)
+
     def _turn_away(self, scope: BudgetState, told: bool) -> None:
         """End every wait for a budget that is closed for longer than `PATIENCE`, and warn the operator once."""
         until = scope.closed_until

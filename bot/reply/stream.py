@@ -25,6 +25,7 @@ from bot.contract import (
     MessageGone,
     MessageRef,
     RateLimited,
+    RightMissing,
     Surface,
     TooLong,
     Unclear,
@@ -279,6 +280,8 @@ class ReplyStream:
                 await self._show_all()
         except Unreachable as error:
             self._dead = str(error)
+            if isinstance(error, RightMissing):
+                self._pacer.lacks(self.cadence.reader.budgets, str(error))
             log.log(error.level, "turn %s: the reply cannot be shown any more: %s", self._turn, error)
         except Closed as error:
             self._owed = error

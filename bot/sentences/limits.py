@@ -17,6 +17,16 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "⚠️ 给管理员：我收不到 {platform} 的消息：{cause}。",
         "⚠️ 給管理員：我收不到 {platform} 的訊息：{cause}。",
     ),
+    "alarm_mute": (
+        "⚠️ For the operator: an answer could not be shown on {platform}: {cause}.",
+        "⚠️ 给管理员：有一个回答无法显示在 {platform} 上：{cause}。",
+        "⚠️ 給管理員：有一個回答無法顯示在 {platform} 上：{cause}。",
+    ),
+    "alarm_memory": (
+        "⚠️ For the operator: memory is nearly used up, and the system may end me: {cause}.",
+        "⚠️ 给管理员：内存快要用完，系统可能会结束我的进程：{cause}。",
+        "⚠️ 給管理員：記憶體快要用完，系統可能會結束我的程序：{cause}。",
+    ),
     "alarm_store": (
         "⚠️ For the operator: I cannot save anything, so I do not answer. {cause}",
         "⚠️ 给管理员：我无法保存任何内容，因此不能回答。{cause}",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import socket
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Literal, NoReturn
 
 import pytest
@@ -16,6 +18,7 @@ from aiohttp import web
 
 from bot.app import App
 from bot.intake.alarm import LOOK_SECONDS
+from bot.operations import read_memory
 from playground.faults import Fault
 from playground.model import Reply
 from tests import swift
@@ -23,6 +26,7 @@ from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
 from tests.patience import PATIENCE
 from tests.postgres import own_server
+from tests.web import free_port
 
 FOR_THE_OPERATOR = "For the operator:"
 TOLD_WITHIN = 30.0
@@ -119,6 +123,8 @@ class Row:
     platforms: tuple[str, ...]
     plant: Plant
     words: str
+    settings: Callable[[World], Mapping[str, str]] = lambda _: {}
+    """What differs before the start."""
 
 
 TELEGRAM_BODY = '{"ok":false,"error_code":%d,"description":"%s"}'
@@ -268,6 +274,66 @@ def SEARCHED(body: RawJson) -> Reply:
     return Reply("I look it up for you, one moment.", calls=(("search_web", {"query": "tea"}),))
 
 
+def mute(platform: str, words: str, fault: Fault, *methods: str) -> Row:
+    """Somebody asks where the bot may not write any more."""
+
+    async def plant(owner: Owner) -> None:
+        for method in methods:
+            getattr(owner.world, platform).faults.add(method, fault, MANY)
+        owner.say(platform, "please tell me", 17)
+
+    return Row(("slack" if platform == "telegram" else "telegram", platform), plant, words)
+
+
+def by_name(*settings: str) -> Callable[[World], Mapping[str, str]]:
+    """Addresses with the name of this machine, which has to be resolved."""
+    return lambda world: {name: world.environment()[name].replace("127.0.0.1", "localhost") for name in settings}
+
+
+def resolve_nothing(owner: Owner) -> None:
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    patched = owner.ends.enter_context(pytest.MonkeyPatch.context())
+    patched.setattr("socket.getaddrinfo", fail)
+    # It counts ten true seconds.
+    patched.setattr("aiohttp.connector._DNSCacheTable.expired", lambda *_: True)
+
+
+async def deaf_without_names(owner: Owner) -> None:
+    resolve_nothing(owner)
+    owner.world.telegram.faults.add("getUpdates", Fault(drop="before"), MANY)
+
+
+async def silent_without_names(owner: Owner) -> None:
+    resolve_nothing(owner)
+    owner.world.model.faults.add("chat.completions", Fault(drop="before"), 2)
+    await model("", lambda: Reply("Fine.")).plant(owner)
+
+
+async def use_up_memory(owner: Owner) -> None:
+    files = owner.world.data / "meminfo", owner.world.data
+    files[0].write_text("MemTotal:  524288 kB\nMemFree:  4000 kB\nMemAvailable:  20480 kB\n")
+    owner.bot.alarm.memory = lambda: read_memory(*files)
+
+
+def posted(world: World) -> Mapping[str, str]:
+    port = free_port()
+    return {"TELEGRAM_WEBHOOK_URL": f"http://127.0.0.1:{port}/telegram", "WEB_PORT": str(port)}
+
+
+async def lose_posts(owner: Owner) -> None:
+    """Something between Telegram and the public address refuses its posts."""
+    updates, clock = owner.world.telegram.world.updates, SimpleNamespace(time=owner.bot.clock.wall)
+    patched, deliver = owner.ends.enter_context(pytest.MonkeyPatch.context()), updates._deliver
+    patched.setattr("playground.telegram.updates.time", clock)
+    patched.setattr(updates, "_deliver", lambda url, secret: deliver("http://127.0.0.1:9/telegram", secret))
+    await updates._stop_delivery()
+    updates._delivery = asyncio.create_task(updates._deliver("", ""))
+    await asyncio.sleep(2.0)
+    owner.say("telegram", "and now?")
+
+
 IN_TRUE_TIME = {"store: locked"}
 """SQLite itself waits for the lock."""
 
@@ -381,6 +447,43 @@ TABLE: dict[str, Row] = {
     ),
     "readers: an overloaded machine": overloaded(),
     "readers: a crowd": crowd(),
+    "readers: no scope on slack": mute(
+        "slack",
+        "shown on Slack: SLACK_BOT_TOKEN is refused by Slack (missing_scope)",
+        refused_by_slack("missing_scope"),
+        "chat.postMessage",
+        "chat.startStream",
+    ),
+    "readers: no right on discord": mute(
+        "discord",
+        "shown on Discord: the bot lacks a right there (Send Messages",
+        Fault(status=403, body='{"message": "Missing Permissions", "code": 50013}'),
+        "POST /channels/{channel}/messages",
+    ),
+    "readers: no right on telegram": mute(
+        "telegram",
+        "shown on Telegram: the bot lacks the right to write",
+        Fault(
+            status=400, body=TELEGRAM_BODY % (400, "Bad Request: not enough rights to send text messages to the chat")
+        ),
+        "sendMessage",
+    ),
+    "telegram: no names": Row(
+        ("telegram", "slack"),
+        deaf_without_names,
+        "from Telegram: this machine cannot resolve the name localhost (DNS)",
+        by_name("TELEGRAM_API_BASE_URL"),
+    ),
+    "model: no names": Row(
+        ("telegram",),
+        silent_without_names,
+        "get no answer: this machine cannot resolve the name localhost (DNS)",
+        by_name("OPENAI_BASE_URL"),
+    ),
+    "machine: no memory": Row(("telegram",), use_up_memory, "memory is nearly used up"),
+    "telegram: posts are lost": Row(
+        ("slack", "telegram"), lose_posts, "from Telegram: Telegram cannot post to", posted
+    ),
     "model: key": model("key or its name is wrong", lambda: Reply.refusal(401, "Incorrect API key provided")),
     "model: name": model("key or its name is wrong", lambda: Reply.refusal(404, "The model does not exist")),
     "model: account": model(
@@ -400,6 +503,7 @@ TABLE: dict[str, Row] = {
 )
 async def test_a_fault_is_told_once_with_its_cause(world: World, start: Start, name: str) -> None:
     row = TABLE[name]
+    world.settings |= row.settings(world)
     async with owner_of(world, start, *row.platforms) as owner:
         await row.plant(owner)
         await owner.hears(row.words)

@@ -287,21 +287,45 @@ async def test_a_webhook_that_another_program_takes_is_named_and_taken_back(
     assert server.token not in caplog.text and secret_of(server.token) not in caplog.text
 
 
-async def test_what_keeps_telegram_from_posting_is_told_once(
-    server: TelegramServer, web: Web, adapter: TelegramAdapter, clock: FakeClock, caplog: pytest.LogCaptureFixture
+async def test_it_hears_nothing_while_telegram_cannot_post_and_says_why(
+    server: TelegramServer, web: Web, adapter: TelegramAdapter, clock: FakeClock
 ) -> None:
-    async with listening(adapter, Inbox()):
+    inbox = Inbox()
+    async with listening(adapter, inbox) as task:
         server.world.updates.webhook |= {
             "last_error_date": int(clock.wall()) + 30,
             "last_error_message": "SSL error {certificate verify failed}",
         }
-        for looked in (1, 2):
-            await clock.sleeper()
-            await clock.advance(60)
-            await until(partial(_has_looked, server, looked))
-        await until(lambda: "certificate verify failed" in caplog.text)
+        await clock.sleeper()
+        await clock.advance(10)
+        await until(partial(_has_looked, server, 1))
+        assert not task.done() and adapter.listening  # nothing waits there: it has posted again since
 
-    assert caplog.text.count("certificate verify failed") == 1
+        await server.world.updates._stop_delivery()
+        server.say(ADA, "hello", person=ADA)
+        await clock.sleeper()
+        await clock.advance(10)
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(Unreachable, match=r"cannot post to .*/telegram \(SSL error .certificate verify failed"):
+                await task
+
+    assert not adapter.listening
+    async with listening(adapter, inbox):
+        await inbox.until(1)
+
+
+async def test_it_hears_again_once_nothing_waits_at_telegram(
+    server: TelegramServer, web: Web, adapter: TelegramAdapter, clock: FakeClock
+) -> None:
+    adapter._silent = True
+    task = asyncio.create_task(adapter.listen(Inbox()))
+    await clock.sleeper()
+    assert not adapter.listening
+
+    await clock.advance(3)
+    await until(lambda: adapter.listening)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_the_check_says_how_updates_come_in(server: TelegramServer, web: Web) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.contract.errors import Unreachable
-from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.contract.messages import ChatId, MessageRef, MessageSent, ReplyTarget, Sender
 from bot.contract.metrics import Metrics
 from bot.intake.alarm import AGAIN_SECONDS, LASTS_SECONDS, LOOK_SECONDS, SPAN_SECONDS, Alarm
 from bot.policy.access import Access
@@ -32,18 +32,30 @@ class Rig:
     told: list[tuple[str, str]] = field(default_factory=list)
     """Person and text."""
     unreachable: set[str] = field(default_factory=set)
+    mute: set[str] = field(default_factory=set)
+    """People to whom nothing can be shown, which nobody says."""
+    memory: tuple[int, int] = (1, 1)
     admins: tuple[str, ...] = ()
 
     def alarm(self) -> Alarm:
         access = Access.__new__(Access)
         access.admins = self.admins
-        given: RawJson = {"platforms": self, "access": access, "notices": self}
-        return Alarm(store=self.store, metrics=self.metrics, clock=self.clock, late=lambda: self.late, **given)
+        given: RawJson = {"platforms": self, "access": access, "notices": self, "memory": lambda: self.memory}
+        return Alarm(
+            store=self.store,
+            metrics=self.metrics,
+            clock=self.clock,
+            late=lambda: self.late,
+            **given,
+        )
 
-    async def tell(self, question: MessageSent, text: str, *, turn: str) -> None:
+    async def tell(self, question: MessageSent, text: str, *, turn: str) -> tuple[MessageRef, ...]:
         if question.sender.id in self.unreachable:
             raise Unreachable("away")
+        if question.sender.id in self.mute:
+            return ()
         self.told.append((question.sender.id, text))
+        return (MessageRef("1"),)
 
     async def wrote(self, person: str, text: str = "hello", *, group: bool = False, language: str = "") -> None:
         platform = person.partition(":")[0]
@@ -207,3 +219,55 @@ async def test_a_fault_of_the_alarm_does_not_end_it(rig: Rig, clock: FakeClock) 
     await clock.advance(LOOK_SECONDS * 8)
     watching.cancel()
     assert len(rig.told) == 1
+
+
+async def test_a_missing_right_is_told_where_the_bot_may_still_write(rig: Rig) -> None:
+    await rig.store.access.set_role(BOB, "owner")
+    await rig.wrote(BOB)
+    rig.mute.add(BOB)
+    alarm = rig.alarm()
+    rig.metrics.rights_missing.add("slack", "the scope chat:write is missing")
+    await rig.look(alarm, SPAN_SECONDS)
+
+    assert rig.told == [
+        (ADA, "⚠️ For the operator: an answer could not be shown on Slack: the scope chat:write is missing.")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("left", "whole", "tells"),
+    [(20, 512, True), (30, 512, False), (120, 64_000, True), (200, 64_000, False), (6, 100, False), (4, 100, True)],
+)
+async def test_memory_that_is_nearly_used_up_is_told_once_it_lasts(
+    rig: Rig, left: int, whole: int, tells: bool
+) -> None:
+    alarm, rig.memory = rig.alarm(), (left * 2**20, whole * 2**20)
+    await rig.look(alarm, LASTS_SECONDS - LOOK_SECONDS)
+    assert not rig.told
+    await rig.look(alarm, LASTS_SECONDS)
+
+    assert [text for _, text in rig.told] == [
+        f"⚠️ For the operator: memory is nearly used up, and the system may end me: {left:,} of {whole:,} MB are left."
+    ] * tells
+
+
+async def test_a_name_that_cannot_be_resolved_is_the_cause_of_what_it_keeps_away(rig: Rig) -> None:
+    asked: list[str] = []
+
+    async def unresolved(platform: str) -> str:
+        asked.append(platform)
+        return "slack.example"
+
+    alarm = rig.alarm()
+    alarm.unresolved = unresolved
+    rig.state["slack"] = "unreachable: Slack does not answer"
+    await rig.look(alarm, LASTS_SECONDS)
+    rig.memory = (0, 100)
+    await rig.look(alarm, LASTS_SECONDS)
+
+    assert [text for _, text in rig.told] == [
+        "⚠️ For the operator: no message reaches me from Slack: this machine cannot resolve the name slack.example "
+        "(DNS).",
+        "⚠️ For the operator: memory is nearly used up, and the system may end me: 0 of 0 MB are left.",
+    ]
+    assert asked == ["slack"]

@@ -9,7 +9,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from bot.contract import Clock, time_limit
-from bot.network import proxy_before
 
 _PROC: Final = Path("/proc/meminfo")
 _CGROUP: Final = Path("/sys/fs/cgroup")
@@ -46,8 +45,8 @@ def _of_container(cgroup: Path) -> tuple[int, int] | None:
 
 
 async def find_unresolved(address: str, clock: Clock) -> str:
-    """Return the host of a URL, or of the proxy before it, if its name cannot be resolved now; else an empty text."""
-    parts = urlsplit(proxy_before(address, "a service") or address)
+    """Return the host of a URL if its name cannot be resolved now; else an empty text."""
+    parts = urlsplit(address)
     host = parts.hostname or ""
     try:
         async with time_limit(clock, _RESOLVE_SECONDS):

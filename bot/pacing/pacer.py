@@ -56,7 +56,7 @@ class Pacer:
         self.short = asyncio.Event()
         """A call waits for a part of a shared budget."""
         self._clock = clock or SystemClock()
-        self._metrics = metrics or Metrics()
+        self.metrics = metrics or Metrics()
         self.live = 0
         """Replies in progress."""
         self._asked = Asked(self._clock)
@@ -178,15 +178,10 @@ class Pacer:
             [known] = self._scopes_of(chosen[:1])
             told = known.closed_until > now + PATIENCE
             known.refuse(now, retry_after)
-            self._metrics.refusals.add(platform_of(cost.budgets[0]))
+            self.metrics.refusals.add(platform_of(cost.budgets[0]))
             if retry_after > PATIENCE:
                 self._turn_away(known, told)
         self.pump()
-
-    def lacks(self, budgets: Sequence[RateBudget], right: str) -> None:
-        """Record that a reply cannot be shown, because the bot lacks a right."""
-        if budgets:
-            self._metrics.rights_missing.add(platform_of(budgets[0]), right)
 
     def _turn_away(self, scope: BudgetState, told: bool) -> None:
         """End every wait for a budget that is closed for longer than `PATIENCE`, and warn the operator once."""
@@ -410,7 +405,7 @@ class Pacer:
         for scope in self._scopes_of(cost.budgets):
             scope.grant(now)
         if cost.budgets:
-            self._metrics.platform_calls.add(platform_of(cost.budgets[0]), purpose.value)
+            self.metrics.platform_calls.add(platform_of(cost.budgets[0]), purpose.value)
 
     def pump(self) -> None:
         """Grant every call that can be made now, the longest awaited first, and set the timer for the next one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.contract import (
@@ -13,13 +14,16 @@ from bot.contract import (
     DeliveryError,
     MessageGone,
     MessageRef,
+    Metrics,
     Page,
+    RateBudget,
+    RightMissing,
     Status,
     Surface,
     Unreachable,
     Unrenderable,
 )
-from bot.pacing import Pacer, Purpose
+from bot.pacing import Pacer, Purpose, platform_of
 from bot.reply.pages import Delivery, PageNow, Stage
 from bot.reply.pageset import FORMER, PageSet
 from bot.store import PageState
@@ -50,6 +54,14 @@ async def take_left_over(
                 log.warning("%s stays as it is: %s", pages.now(number).name, error)
         pages.forget(number)
         await delivery.save_page(number, body="", ref=None, state=PageState.GONE, nonce="")
+
+
+def note_unreachable(error: Unreachable, turn: str, metrics: Metrics, budgets: Sequence[RateBudget]) -> str:
+    """Log why a reply cannot be shown any more, count it if the bot lacks a right, and return the reason."""
+    log.log(error.level, "turn %s: the reply cannot be shown any more: %s", turn, error)
+    if isinstance(error, RightMissing) and budgets:
+        metrics.rights_missing.add(platform_of(budgets[0]), str(error))
+    return str(error)
 
 
 async def lose(

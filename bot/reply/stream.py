@@ -25,7 +25,6 @@ from bot.contract import (
     MessageGone,
     MessageRef,
     RateLimited,
-    RightMissing,
     Surface,
     TooLong,
     Unclear,
@@ -38,7 +37,7 @@ from bot.pacing import Grant, Pacer
 from bot.reply.attachments import Attachments
 from bot.reply.buttons import ReplyButtons
 from bot.reply.cadence import Cadence
-from bot.reply.closing import DELETED, end_with, lose, take_left_over
+from bot.reply.closing import DELETED, end_with, lose, note_unreachable, take_left_over
 from bot.reply.course import Course
 from bot.reply.filtering import FilterChain
 from bot.reply.finding import look_up
@@ -279,10 +278,7 @@ class ReplyStream:
             with Contained():
                 await self._show_all()
         except Unreachable as error:
-            self._dead = str(error)
-            if isinstance(error, RightMissing):
-                self._pacer.lacks(self.cadence.reader.budgets, str(error))
-            log.log(error.level, "turn %s: the reply cannot be shown any more: %s", self._turn, error)
+            self._dead = note_unreachable(error, self._turn, self._pacer.metrics, self.cadence.reader.budgets)
         except Closed as error:
             self._owed = error
             log.info("turn %s: the reply cannot be completed yet: %s", self._turn, error)

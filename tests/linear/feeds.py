@@ -1234,7 +1234,6 @@ OWN: dict[str, str] = {
     "bot.sentences.scripts.phrases": "words of our own tables",
     "bot.network": _OPERATOR,
     "bot.operations.machine": _OPERATOR,
-    "bot.pacing.pacer.Pacer.lacks": "counts one text",
     "bot.policy.metering": _SHORT,
     "bot.reply.pages.PageNow.draw": _HANDS_ON,
     "bot.reply.record": _HANDS_ON,

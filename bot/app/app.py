@@ -17,7 +17,6 @@ from bot.app.rules import open_rules
 from bot.app.turns import build_turns
 from bot.contract import SettingsError
 from bot.intake import Alarm, serve_places, work_beside
-from bot.network import proxy_before
 from bot.operations import LoopWatch, end_in_order, find_unresolved, read_memory
 from bot.policy import try_tools
 from bot.store import Keep, writes
@@ -73,11 +72,9 @@ class App(Process):
         await self._stack.aclose()
 
     async def _find_unresolved(self, platform: str) -> str:
-        """Return the host of a platform, or of the model for an empty name, or of the proxy before it, if its name
-        cannot be resolved."""
+        """Return the host of a platform, or of the model for an empty name, if its name cannot be resolved."""
         settings = self.configuration.platforms.get(platform)
         address = getattr(settings, f"{platform}_api_base_url", "") if platform else self.models.address
-        address = (proxy_before(address, platform or "the model") or address) if address else ""
         return await find_unresolved(address, self.clock) if address else ""
 
     async def _open_listeners(self, stack: AsyncExitStack) -> None:

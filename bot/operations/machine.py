@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from bot.contract import Clock, time_limit
+from tools.contract.network import UnusableProxy, proxy_before
 
 _PROC: Final = Path("/proc/meminfo")
 _CGROUP: Final = Path("/sys/fs/cgroup")
@@ -45,7 +47,9 @@ def _of_container(cgroup: Path) -> tuple[int, int] | None:
 
 
 async def find_unresolved(address: str, clock: Clock) -> str:
-    """Return the host of a URL if its name cannot be resolved now; else an empty text."""
+    """Return the host of a URL, or of the proxy before it, if its name cannot be resolved now; else an empty text."""
+    with suppress(UnusableProxy):
+        address = proxy_before(address, "a service") or address
     parts = urlsplit(address)
     host = parts.hostname or ""
     try:

@@ -60,6 +60,10 @@ async def test_a_host_whose_name_cannot_be_resolved_is_named(monkeypatch: pytest
 
     monkeypatch.setattr(socket, "getaddrinfo", fail)
     assert await find_unresolved("https://slack.example/api/", SystemClock()) == "slack.example"
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    assert await find_unresolved("https://slack.example/api/", SystemClock()) == "proxy.example"
+    monkeypatch.setenv("HTTPS_PROXY", "ftp://proxy.example")
+    assert await find_unresolved("https://slack.example/api/", SystemClock()) == "slack.example"
 
 
 async def test_a_name_server_that_is_silent_resolves_nothing(monkeypatch: pytest.MonkeyPatch, clock: FakeClock) -> None:

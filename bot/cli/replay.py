@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -30,10 +30,13 @@ from bot.cli.comparison import compare, compare_places, compare_requests, questi
 from bot.context import user_entry, with_spoken
 from bot.contract import (
     JOB,
+    AssistantEntry,
+    Entry,
     MessageSent,
     SettingsError,
     SystemClock,
     Usage,
+    UserEntry,
     identity,
     reference_of,
     turns_of,
@@ -182,18 +185,25 @@ def _offline(settings: Mapping[str, Any], model: str, database: str) -> CoreSett
 
 
 async def _write_history(url: str, recording: Recording) -> None:
-    """Make the temporary database, with what the turn continued as one earlier turn."""
+    """Make the temporary database, with what the turn continued as one earlier turn, and a summary of what was before
+    as that of another one."""
+    summary, origin = recording.summary
     async with Store.open(url, clock=SystemClock()) as store:
-        if not recording.before:
-            return
-        question = asked_first(recording)
-        earlier = replace(question, delivery="before", also=(), message_id="before", quoted=None, command="")
-        turn = await store.intake.take_in(earlier)
-        assert turn is not None
-        await store.turns.begin(turn, question.chat, question.sender.id)
-        await store.turns.close(
-            turn, TurnState.DONE, recording.before, visible="", reasoning="", model="", usage=Usage()
-        )
+        if summary:
+            await _write_turn(store, recording, "summarised", (UserEntry("…"), AssistantEntry("…")))
+            await store.history.set_summary(recording.question.chat, summary, 2, origin, first=1, after=0)
+        if recording.before:
+            await _write_turn(store, recording, "before", recording.before)
+
+
+async def _write_turn(store: Store, recording: Recording, name: str, entries: Sequence[Entry]) -> None:
+    """Write entries into the history of the question's chat."""
+    question = asked_first(recording)
+    earlier = replace(question, delivery=name, also=(), message_id=name, quoted=None, enclosed=(), command="")
+    turn = await store.intake.take_in(earlier)
+    assert turn is not None
+    await store.turns.begin(turn, question.chat, question.sender.id)
+    await store.turns.close(turn, TurnState.DONE, entries, visible="", reasoning="", model="", usage=Usage())
 
 
 def asked_first(recording: Recording) -> MessageSent:

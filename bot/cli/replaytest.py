@@ -211,7 +211,7 @@ def _ids_of(recording: Recording) -> list[str]:
         whole += [chat.account, chat.chat, chat.thread, question.message_id, question.replies_to, question.sender.id]
         whole += question.sender.groups
         whole += [quoted.message_id for quoted in _quotes(each)]
-        whole += [one.origin for one in (*each.before, *each.entries)]
+        whole += [each.summary[1], *(one.origin for one in (*each.before, *each.entries))]
     parts = (part for id in whole for part in re.split(r"[:/]", id.removeprefix(f"{chat.platform}:")))
     return [part for part in dict.fromkeys(parts) if len(part) >= _ID and any(sign.isdigit() for sign in part)]
 

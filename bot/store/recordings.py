@@ -36,7 +36,7 @@ MOST_DECISIONS: Final = 20
 _DECISIONS: Final = (Control.ALLOW, Control.DENY)
 _TURN = """
     SELECT t.chat, i.incoming, t.state, t.visible, t.first_sequence, t.last_sequence, t.continues,
-        c.since_sequence, c.summary_upto, t.ended_at,
+        c.since_sequence, c.summary_upto, c.summary, c.summary_origin, t.ended_at,
         (SELECT count(*) FROM pages p WHERE p.turn = t.id AND p.message IS NOT NULL), t.course
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question WHERE t.id = ?
 """
@@ -72,6 +72,9 @@ class Recording:
     """With files of the same names, kinds and sizes as those that they produced: the content is not part of it."""
     before: tuple[Entry, ...]
     """The newest entries of the history that it continued, oldest first."""
+    summary: tuple[str, str] = ("", "")
+    """The chat's summary of the entries before these, and its origin: the present one, which may have replaced the one
+    that the model read."""
     state: TurnState
     visible: str
     """The whole text of the answer."""
@@ -108,6 +111,7 @@ class Recording:
         return {
             "turn": self.turn,
             "question": json.loads(incoming_to_json(self.question)),
+            "summary": list(self.summary),
             "before": [json.loads(entry_json(one)) for one in self.before],
             "entries": [json.loads(entry_json(one)) for one in self.entries],
             "calls": [_call_to_json(one) for one in self.calls],
@@ -141,6 +145,7 @@ class Recording:
             entries=_entries(json.dumps(one) for one in value["entries"]),
             calls=tuple(_call_from_json(one) for one in value["calls"]),
             before=_entries(json.dumps(one) for one in value["before"]),
+            summary=tuple(value.get("summary", ("", ""))),
             state=TurnState(value["state"]),
             visible=value["visible"],
             pages=value["pages"],
@@ -210,7 +215,7 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
     row = db.execute(_TURN, (turn,)).fetchone()
     if row is None:
         return None
-    chat, incoming, state, visible, first, last, continues, since, upto, ended, pages, course = row
+    chat, incoming, state, visible, first, last, continues, since, upto, summary, origin, ended, pages, course = row
     question, noted = incoming_from_json(incoming), json.loads(course or '{"stands": []}')
     entries = () if first is None else _entries(body for (body,) in db.execute(_ENTRIES, (chat, first - 1, last)))
     try:
@@ -224,10 +229,9 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
     except _Missing as missing:
         return str(missing)
     head = first - 1 if continues is None else continues
-    if 0 < upto <= head:
-        return "the summary that it read may have been replaced since"
+    summarised = upto if upto <= head else 0
     branch, bodies = Branch(chat, since if since <= head else 0, head), list[str]()
-    for low, high in branch.list_spans(db):
+    for low, high in branch.list_spans(db, summarised):
         bodies += [body for (body,) in db.execute(_BEFORE, (chat, low, high, MOST_BEFORE - len(bodies)))]
         if len(bodies) >= MOST_BEFORE:
             break
@@ -238,6 +242,7 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
         entries=entries,
         calls=calls,
         before=_entries(reversed(bodies)),
+        summary=(summary, origin) if summarised and summary else ("", ""),
         state=TurnState(state),
         visible=visible,
         pages=pages,

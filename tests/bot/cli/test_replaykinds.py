@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.app import RecordedModel
 from bot.cli.replay import load, repeat
 from bot.cli.replaytest import write_test
 from bot.contract import Enclosure, EnclosureKind, Quoted, SettingsError, reference_of
@@ -317,9 +318,48 @@ async def test_turns_of_another_authors_agent_come_out_the_same(
         for kind, make in OTHERS.items():
             turns[kind] = await make(one)
 
-    found = {kind: await _repeat(await _load(one.url, turn)) for kind, turn in turns.items()}
+    recordings = {kind: await _load(one.url, turn) for kind, turn in turns.items()}
+    found = {kind: await _repeat(recording) for kind, recording in recordings.items()}
+    written = {kind: await _write(recording, tmp_path / f"{kind}.py") for kind, recording in recordings.items()}
 
     assert found == {kind: [] for kind in OTHERS}
+    assert written == dict.fromkeys(OTHERS, "")
+
+
+async def test_a_turn_in_a_long_chat_is_repeated_with_its_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with storing(tmp_path, monkeypatch, "telegram", **UNLIMITED) as one:
+        for number in range(3):
+            await one.ask(Reply(f"Answer {number}."), text=f"Question {number}?")
+        chat = one.question().chat
+        await one.app.store.history.set_summary(chat, "Ada likes sencha.", 4, "telegram:9090909", first=1, after=0)
+        turn = await one.ask(calls("tea"), Reply("Tea [1]."))
+        summarised_later = await one.ask(Reply("Yes."), text="Are you sure?")
+        await one.app.store.history.set_summary(chat, "Ada asks much.", 10, "outside", first=1, after=4)
+    asked: list[Mapping[str, object]] = []
+
+    def note(_: Recording, model: RecordedModel) -> list[str]:
+        asked.extend(model.requests)
+        return []
+
+    monkeypatch.setattr("bot.cli.replay.compare_requests", note)
+
+    recording = await _load(one.url, turn)
+    assert isinstance(recording, Recording) and recording.summary == ("", "")
+    assert await _repeat(recording) == []
+    assert "Question 0?" in str(asked[0]["messages"]) and "Ada asks much" not in str(asked[0]["messages"])
+
+    with closing(sqlite3.connect(one.url.removeprefix("sqlite:///"), isolation_level=None)) as db:
+        db.execute("UPDATE chats SET summary = 'Ada likes sencha.', summary_upto = 4")
+    asked.clear()
+    for each in (turn, summarised_later):
+        recording = await _load(one.url, each)
+        assert isinstance(recording, Recording) and recording.summary == ("Ada likes sencha.", "outside")
+        assert await _repeat(recording) == []
+        assert await _write(recording, tmp_path / f"{each}.py") == ""
+    read = str(asked[0]["messages"])
+    assert "Ada likes sencha." in read and "Question 2?" in read and "Question 0?" not in read
 
 
 async def test_what_joined_an_answer_is_known_to_the_next_question(

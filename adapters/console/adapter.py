@@ -157,7 +157,7 @@ class ConsoleAdapter:
         self._screen.ask()
 
 
-class ConsoleSurface:
+class ConsoleSurface(Surface):
     """Where one reply is shown."""
 
     def __init__(self, screen: Screen) -> None:
@@ -188,18 +188,6 @@ class ConsoleSurface:
 
     async def remove(self, at: MessageRef) -> None:
         return None  # printed text stays
-
-    async def typing(self, words: str) -> None:
-        return None
-
-    def receipt_cost(self, waits: bool) -> None:
-        """Return None: a terminal cannot mark what was typed."""
-
-    async def receipt(self, message_id: str, waits: bool) -> None:
-        return None
-
-    async def find(self, nonce: str) -> MessageRef | None:
-        return None
 
 
 def open_adapter(settings: ConsoleSettings) -> ConsoleAdapter:

@@ -20,6 +20,7 @@ from bot.contract import (
     Page,
     RecalledCall,
     ReplyTarget,
+    Surface,
     SurfaceLimits,
     TooLong,
     Unrenderable,
@@ -49,8 +50,8 @@ LookAtCalls: TypeAlias = Callable[[str, str, Run], Awaitable[tuple[RecalledCall,
 """Returns the calls of a chat's run of which it has not told all; none if they cannot be read now."""
 
 
-class WebSurface:
-    """Where the reply of one run is shown."""
+class WebSurface(Surface):
+    """Where the reply of one run is shown. A post may be repeated: its name is its id."""
 
     def __init__(self, runs: Runs, target: ReplyTarget, look: LookAtCalls) -> None:
         self._runs = runs
@@ -91,18 +92,6 @@ class WebSurface:
 
     async def remove(self, at: MessageRef) -> None:
         return None  # what was sent stays
-
-    async def typing(self, words: str) -> None:
-        return None
-
-    def receipt_cost(self, waits: bool) -> None:
-        """Return None: whoever asked holds the connection."""
-
-    async def receipt(self, message_id: str, waits: bool) -> None:
-        return None
-
-    async def find(self, nonce: str) -> MessageRef | None:
-        return None  # a post may be repeated: its name is its id
 
     def _reader(self) -> Run | None:
         return self._runs.find(self._chat, self._run)

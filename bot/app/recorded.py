@@ -21,6 +21,7 @@ from bot.contract import (
     MessageSent,
     Page,
     ReplyTarget,
+    Surface,
     SurfaceLimits,
 )
 from bot.safety import without_boundaries
@@ -264,12 +265,16 @@ class _Sheet(Drawn):
         return self.text
 
 
-class _Place:
+class _Place(Surface):
     """One chat in memory, whose pages are as long as the platform's."""
 
     def __init__(self, memory: RecordedPlatform) -> None:
         self._memory = memory
-        self.limits = replace(memory.limits, typing_seconds=0.0)
+        self._limits = replace(memory.limits, typing_seconds=0.0)
+
+    @property
+    def limits(self) -> SurfaceLimits:
+        return self._limits
 
     def draw(self, page: Page) -> Drawn:
         return _Sheet(page, self._memory.draws(page).said if self._memory.draws is not None else "")
@@ -290,18 +295,6 @@ class _Place:
 
     async def remove(self, at: MessageRef) -> None:
         self._memory.pages.pop(at.id, None)
-
-    async def typing(self, words: str) -> None:
-        return None
-
-    def receipt_cost(self, waits: bool) -> CallCost | None:
-        return None
-
-    async def receipt(self, message_id: str, waits: bool) -> None:
-        return None
-
-    async def find(self, nonce: str) -> MessageRef | None:
-        return None
 
 
 @dataclass

@@ -132,6 +132,8 @@ class Surface(Protocol):
     A `private` target shows pages only to the person who asked, if the platform can; then a page is shown once, when it
     is final, since such a message can be neither edited nor found again. If the platform cannot, the reply is public; a
     reply that began privately never continues in public.
+
+    A subclass inherits that the platform has no signs and finds no posts.
     """
 
     @property
@@ -188,11 +190,11 @@ class Surface(Protocol):
         Raises:
             RateLimited: nothing can be shown here for that long, not even a page.
         """
-        ...
+        return
 
     def receipt_cost(self, waits: bool) -> CallCost | None:
         """The rate budgets of the next `receipt`; None if the platform has no such sign."""
-        ...
+        return None
 
     async def receipt(self, message_id: str, waits: bool) -> None:
         """Add or remove the sign on a person's message that says it waits; it may already be so.
@@ -201,7 +203,7 @@ class Surface(Protocol):
             RateLimited: try again after `retry_after` seconds.
             DeliveryError: it cannot be shown.
         """
-        ...
+        return
 
     async def find(self, nonce: str) -> MessageRef | None:
         """Look up the message that an unclear `show` may have made; None if there is none or none can be found.
@@ -209,7 +211,7 @@ class Surface(Protocol):
         Raises:
             DeliveryError: it cannot be looked up now.
         """
-        ...
+        return None
 
 
 def post_cost(surface: Surface) -> CallCost:

@@ -43,13 +43,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import secrets
-from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from bot.contract import ChatId, Clock, Incoming, MessageSent, Sender, identity
 from bot.settings import EVERYBODY, ChannelsFile
-from bot.store import CONSOLE, Pairing
+from bot.store import CONSOLE, StoredRoles
 
 log = logging.getLogger(__name__)
 
@@ -59,28 +57,6 @@ _TRIES = 5
 _HERE = frozenset({"here", "这里", "此聊天", "這裡", "這個聊天室"})
 _GIVEN = frozenset({"owner", "admin", "allowed"})
 """Roles that an owner gives; `/forbid` gives `blocked`."""
-
-
-class Roles(Protocol):
-    """The stored roles of people and chats (`store.access`)."""
-
-    async def role_of(self, id: str) -> str | None: ...
-
-    async def roles_of(self, ids: Iterable[str]) -> Mapping[str, str]: ...
-
-    async def list_roles(self) -> Mapping[str, str]: ...
-
-    async def set_role(self, id: str, role: str | None) -> None: ...
-
-    async def has_owner(self) -> bool: ...
-
-    async def set_pairing(
-        self, code_hash: str, expires_wall: float, asked: MessageSent | None = None, *, keep: bool = False
-    ) -> bool: ...
-
-    async def awaits_owner(self) -> bool: ...
-
-    async def use_pairing(self, code_hash: str, person: str, admins: Collection[str]) -> Pairing | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +75,7 @@ class Paired:
 class Access:
     """Decides whether a delivery may begin a turn."""
 
-    roles: Roles
+    roles: StoredRoles
     clock: Clock
     allow_all: bool
     users: tuple[str, ...]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.store.access import CONSOLE, Pairing
+from bot.store.access import CONSOLE, Pairing, StoredRoles
 from bot.store.allowances import Allowances, Part, Wish
 from bot.store.approvals import DECIDED, Approval, digest_of
 from bot.store.facts import Fact, StoredFacts

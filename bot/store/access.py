@@ -33,7 +33,7 @@ class Pairing:
     """The message that requested it."""
 
 
-class Access(Queries):
+class StoredRoles(Queries):
     """Roles by id, pairing and notices: people as settings write them (`telegram:123`), chats as `str(ChatId)`."""
 
     async def role_of(self, id: str) -> str | None:

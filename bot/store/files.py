@@ -68,10 +68,6 @@ class StoredFiles(Queries):
             (number, file, ref and ref.id, ref and ref.form, state, nonce, turn),
         )
 
-    async def list_attachments(self, turn: int) -> list[AttachmentRecord]:
-        """The files of a turn's reply, in order."""
-        return await self._readers.read(lambda db: attachments_of(db, turn))
-
     async def prune(self, seconds: float) -> int:
         """Remove files unused for that long, a few at a time, and unreferenced content.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.contract import Clock, SettingsError, StoreError
-from bot.store.access import Access
+from bot.store.access import StoredRoles
 from bot.store.allowances import Allowances
 from bot.store.approvals import Approvals
 from bot.store.beside import free_name
@@ -105,7 +105,7 @@ class Store:
         self.deliveries = Deliveries(writer, readers, clock)
         self.turns = Turns(writer, readers, clock)
         self.history = History(writer, readers, clock)
-        self.access = Access(writer, readers, clock)
+        self.access = StoredRoles(writer, readers, clock)
         self.names = ChatNames(writer, readers, clock)
         self.settings = ChatSettings(writer, readers, clock)
         self.facts = StoredFacts(writer, readers, clock)

@@ -371,12 +371,27 @@ class _Sieve:
         return True
 
 
-class _SievedStream:
-    """A read stream for the SDK that filters through a `_Sieve`."""
+class _SieveEnd:
+    """A stream for the SDK that goes through a `_Sieve`."""
 
     def __init__(self, stream: Any, sieve: _Sieve) -> None:
         self._stream = stream
         self._sieve = sieve
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: Any) -> bool | None:
+        closed: bool | None = await self._stream.__aexit__(*exc)
+        return closed
+
+
+class _SievedStream(_SieveEnd):
+    """Filters what is read."""
 
     @property
     def last_context(self) -> Any:
@@ -384,9 +399,6 @@ class _SievedStream:
 
     async def receive(self) -> Any:
         return self._sieve.pass_on(await self._stream.receive())
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
 
     def __aiter__(self) -> Self:
         return self
@@ -397,33 +409,10 @@ class _SievedStream:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
 
-    async def __aexit__(self, *exc: Any) -> bool | None:
-        closed: bool | None = await self._stream.__aexit__(*exc)
-        return closed
-
-
-class _NotedStream:
-    """A write stream for the SDK that reports requests to a `_Sieve`."""
-
-    def __init__(self, stream: Any, sieve: _Sieve) -> None:
-        self._stream = stream
-        self._sieve = sieve
+class _NotedStream(_SieveEnd):
+    """Reports the requests that are written."""
 
     async def send(self, item: SessionMessage) -> None:
         self._sieve.note(item)
         await self._stream.send(item)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc: Any) -> bool | None:
-        closed: bool | None = await self._stream.__aexit__(*exc)
-        return closed

@@ -230,7 +230,6 @@ async def test_the_delivery_of_a_file_is_recorded_like_a_page(store: Store, chat
         MessageRef("99"),
         "final",
     )
-    assert await store.files.list_attachments(turn) == [attachment]
 
 
 def test_the_store_fits_the_ports_that_tools_declare(store: Store, chat: ChatId, message: Message) -> None:

@@ -57,6 +57,7 @@ MOST_CALLS = 500
 _LONGEST_DETAIL = 300
 _LONGEST_STATUS = 120
 _LEFT_OPEN = "Error: the agent ended without a result of this call."
+_REFUSED = "Not run: the person refused it."
 _NOBODY = "Error: this needs a person's consent, and nobody can be asked here. It was not done."
 
 
@@ -355,6 +356,9 @@ def _to_question(task: Task, agent: ForeignAgent) -> answers.Question:
     system = [entry.text for entry in task.entries if isinstance(entry, SystemEntry)]
     told = [_to_message(entry) for entry in task.entries if not isinstance(entry, SystemEntry)]
     done, decision = _done_before(task), _live_decision(task, agent.name)
+    if decision is not None and not decision.allowed and done:
+        # The agent's state knows nothing of what was done since: it is told both.
+        done, decision = [*_refusal(decision), *done], None
     return answers.Question(
         turn=f"t{task.turn}",
         attempt=task.attempt,
@@ -390,6 +394,12 @@ def _done_before(task: Task) -> list[answers.Message]:
             text, ok = (result.text, result.ok) if result is not None else (unknown, None)
             done.append(answers.Message(role="tool", text=text, call=call.id, ok=ok))
     return done
+
+
+def _refusal(decision: Decision) -> tuple[answers.Message, answers.Message]:
+    call = answers.Call(id=decision.asked_as, name=decision.call.name, arguments=decision.call.arguments)
+    refused = answers.Message(role="tool", text=_REFUSED, call=call.id, ok=False)
+    return answers.Message(role="assistant", calls=(call,)), refused
 
 
 def _name_calls_apart(messages: list[answers.Message]) -> Iterator[answers.Message]:

@@ -131,6 +131,34 @@ async def test_a_call_beside_one_that_asks_does_not_run_again(
     assert told.count("'take_note'") == 1 and "noted" in told
 
 
+async def test_what_was_done_since_a_refusal_is_not_done_again_after_a_kill(
+    framework: str, world: World, process: Process
+) -> None:
+    if framework == "ag_ui":
+        pytest.skip("its agent has one tool")
+    asking(framework, world)
+    held = asyncio.Event()
+    world.model.reply(
+        looks(),
+        Reply("Then I note it.", calls=(("take_note", {"text": "tea"}),)),
+        Reply(hang_before_headers=True, until=held),
+        Reply("It is noted."),
+    )
+    room = Room(world, "telegram")
+    await process.start()
+    await room.until(lambda: any(call.method == "getMe" for call in world.telegram.calls))
+    room.ask("what is tea made of?")
+    room.press(await asked(room), REFUSE)
+    await room.until(lambda: len(world.model.requests) == 3)
+    await process.kill()
+    held.set()
+    await process.start()
+    await room.until(lambda: any("It is noted." in one.text for one in room.shown))
+
+    told = str(world.model.requests[3].messages)
+    assert told.count("'take_note'") == 1 and "noted" in told and "refused" in told and not world.tavily.requests
+
+
 async def test_stop_closes_the_request_to_the_model(framework: str, world: World, start: Start) -> None:
     world.model.reply(Reply(LONG, words_per_second=20))
     async with start("telegram") as bot:

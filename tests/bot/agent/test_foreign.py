@@ -563,6 +563,28 @@ async def test_an_allowed_call_runs_with_the_arguments_that_were_shown(clock: Fa
     assert begun.allowed and said[-1] == events.Finished()
 
 
+async def test_a_refusal_is_in_the_messages_once_something_was_done_since(clock: FakeClock) -> None:
+    """The state of the question knows nothing of it."""
+    begun = AssistantEntry("Then I look.", (ToolCall("c2", "look", {}),), provider=FOREIGN)
+    fresh, agent = saying(Text("As you wish.")), saying(Text("As you wish."))
+    refused = decided(allowed=False)
+
+    await answered(fresh, clock, task(clock, decision=refused))
+    results = {(1, "c2"): ToolResult(text="Leaves.")}
+    await answered(agent, clock, task(clock, decision=refused, passes=(begun,), results=results))
+
+    assert fresh.asked[0].decision == Decided(call=PAY, allowed=False, state="s") and fresh.asked[0].done == 0
+    [question] = agent.asked
+    assert question.decision is None and question.done == 4
+    told = [(one.role, one.text, [call.id for call in one.calls], one.call) for one in question.messages[-4:]]
+    assert told == [
+        ("assistant", "", ["c1"], ""),
+        ("tool", "Not run: the person refused it.", [], "c1"),
+        ("assistant", "Then I look.", ["c2"], ""),
+        ("tool", "Leaves.", [], "c2"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("decision", "call"),
     [

@@ -2,6 +2,7 @@
 
     python -m bench.rest --runs 5
     python -m bench.rest --runs 5 --strangers 400
+    python -m bench.rest --runs 5 --libraries
 
 *First poll*: from the start of the process to the first `getUpdates` that Telegram's emulator is asked, and the
 *processor* seconds of that. *Rest*: the
@@ -13,6 +14,9 @@ alone has written, the same beside whatever else runs.
 
 `--strangers`: so many people who may not write do so at the same moment, two seconds after the first poll; *first
 words* are those of the one who may, behind them.
+
+`--libraries`: what the given libraries hold without any of our code: openai, python-telegram-bot, aiosqlite and
+pydantic-settings, imported as usual, with a client of each.
 """
 
 from __future__ import annotations
@@ -32,6 +36,16 @@ from bench.writer import Writer
 _REST_SECONDS = 10.0
 _CROWD_SECONDS = 2.0
 _NAMES = ("first poll", "processor", "rest", "rest, own", "first words", "second", "after", "after, own")
+_LIBRARIES = """
+import aiosqlite, openai, pydantic_settings, sys, telegram.ext
+
+class Settings(pydantic_settings.BaseSettings):
+    token: str = ""
+
+Settings(), openai.AsyncOpenAI(api_key="-"), telegram.ext.Application.builder().token("1:-").build()
+print(flush=True)
+sys.stdin.read()
+"""
 
 
 async def measure(rest: float = _REST_SECONDS) -> tuple[float, ...]:
@@ -75,6 +89,13 @@ async def measure_crowd(strangers: int) -> tuple[float]:
                 return (await _first_words(setup, 0),)
 
 
+async def measure_libraries() -> tuple[float, float]:
+    """The memory of the libraries alone."""
+    async with Process("-c", _LIBRARIES) as program:
+        await program.line()
+        return program.held()
+
+
 async def _first_words(setup: TelegramPrivate, number: int) -> float:
     """Ask, and return how long it took until the answer stood on the screen in part."""
     queue = setup.server.screen.listen()
@@ -99,12 +120,21 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--runs", type=int, default=5)
     arguments.add_argument("--strangers", type=int, default=0)
+    arguments.add_argument("--libraries", action="store_true")
     options = arguments.parse_args()
+    names: Sequence[str] = _NAMES
+    if options.libraries:
+        names = ("libraries", "own")
+    elif options.strangers:
+        names = ("first words",)
     runs: list[tuple[float, ...]] = []
     for number in range(options.runs):
-        runs.append(asyncio.run(measure_crowd(options.strangers) if options.strangers else measure()))
+        if options.libraries:
+            runs.append(asyncio.run(measure_libraries()))
+        else:
+            runs.append(asyncio.run(measure_crowd(options.strangers) if options.strangers else measure()))
         print(number + 1, " ".join(f"{value:.2f}" for value in runs[-1]), file=sys.stderr)
-    print(table(runs, ("first words",) if options.strangers else _NAMES))
+    print(table(runs, names))
 
 
 if __name__ == "__main__":

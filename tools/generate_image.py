@@ -269,6 +269,7 @@ class GenerateImage(FunctionTool):
                 verify=trusted(httpx2_context),
             ),
         )
+        client.images, client.models  # noqa: B018  # these load their parts of the library, here in a thread
         return client
 
     def _said(self, error: Any) -> str:

@@ -87,6 +87,10 @@ WISHED_SCOPES: Final = {
     "channels:history": "look up in channels what it missed, and whether a post of unknown outcome arrived",
     "groups:history": "do the same in private channels",
     "mpim:history": "do the same in direct messages of several people",
+    "channels:read": "find the channels in which it missed something",
+    "groups:read": "find such private channels",
+    "im:read": "find such direct messages",
+    "mpim:read": "find such direct messages of several people",
 }
 
 
@@ -206,7 +210,9 @@ class SlackAdapter:
     async def listen(self, deliver: Deliver) -> None:
         """Receive events until cancelled; the library replaces the connection whenever Slack asks."""
         missed = Missed(self._workspaces.of, lambda body: self._take_in(body, deliver), self._clock)
-        catching_up = missed.catch_up(self.find_left_off, lambda: self.listening, shared=self.shared)
+        catching_up = missed.catch_up(
+            self.find_left_off, lambda: self.listening, self._workspaces.all, shared=self.shared
+        )
         self._catching_up = asyncio.create_task(catching_up, name="slack catches up")
         try:
             await self._await(deliver)

@@ -50,6 +50,8 @@ LOOK_REPLIES_WINDOW: Final = Window(14, 60.0)
 """For posts of unknown outcome in threads: after an outage there are many, and each one not found may come twice."""
 LOOK_HISTORY_WINDOW: Final = Window(28, 60.0)
 """For posts of unknown outcome beside threads."""
+MISSED_LISTS_WINDOW: Final = Window(20, 60.0)
+"""For the conversations in which they may have written."""
 MISSED_REPLIES_WINDOW: Final = Window(10, 60.0)
 """For what people wrote in threads while the bot was away."""
 MISSED_HISTORY_WINDOW: Final = Window(20, 60.0)

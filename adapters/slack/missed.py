@@ -1,12 +1,13 @@
 """What people wrote while the bot was away: Slack sends an event again after one and five minutes, then never.
 
-It is looked up in the conversations where people asked lately. https://docs.slack.dev/apis/events-api#error-handling
+It is looked up in the conversations that the bot is in, those where people asked lately first.
+https://docs.slack.dev/apis/events-api#error-handling
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -14,7 +15,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from adapters.slack.counted import Counted
 from adapters.slack.errors import NOT_INSIDE, error_code
 from adapters.slack.events import seconds_of
-from adapters.slack.limits import MISSED_HISTORY_WINDOW, MISSED_REPLIES_WINDOW
+from adapters.slack.limits import MISSED_HISTORY_WINDOW, MISSED_LISTS_WINDOW, MISSED_REPLIES_WINDOW
 from adapters.slack.workspace import Workspace
 from bot.contract import (
     Backoff,
@@ -26,6 +27,7 @@ from bot.contract import (
     LogThrottle,
     RateLimited,
     StoreError,
+    Unreachable,
     origin_of,
     time_limit,
 )
@@ -37,6 +39,13 @@ SECONDS: Final = 600.0
 _PAGE: Final = 200
 _MOST_PAGES: Final = 3
 _MOST_THREADS: Final = 40
+_KINDS: Final = {
+    "im": "im:read",
+    "public_channel": "channels:read",
+    "private_channel": "groups:read",
+    "mpim": "mpim:read",
+}
+"""Kinds of conversations, and the scope that lists them."""
 _SENT_AGAIN_SECONDS: Final = 420.0
 _LOOK_SECONDS: Final = 0.5
 _PAUSE: Final = 3.0
@@ -62,7 +71,14 @@ class Missed:
         self._calls: dict[tuple[str, bool], Counted] = {}
         self._troubles = LogThrottle(log, clock)
 
-    async def catch_up(self, find: FindLeftOff | None, listening: Callable[[], bool], *, shared: bool) -> None:
+    async def catch_up(
+        self,
+        find: FindLeftOff | None,
+        listening: Callable[[], bool],
+        workspaces: Collection[Workspace],
+        *,
+        shared: bool,
+    ) -> None:
         """Store what was written since the platform was heard last, as soon as new events come in.
 
         Args:
@@ -74,11 +90,13 @@ class Missed:
         while not listening():
             await self._clock.sleep(_LOOK_SECONDS)
         chats = (*left.private, *left.groups)
-        channels = list(dict.fromkeys(chat.place for chat in chats))
+        known = dict.fromkeys(chat.place for chat in chats)
         threads = dict.fromkeys(chat for chat in chats if chat.thread)
         try:
             async with time_limit(self._clock, SECONDS):
-                for channel in channels:
+                for workspace in workspaces:
+                    known |= dict.fromkeys(await self._places(workspace))
+                for channel in known:
                     threads |= dict.fromkeys(await self._in_channel(channel, left.since))
                 for thread in list(threads)[:_MOST_THREADS]:
                     await self._in_thread(thread, left.since)
@@ -93,6 +111,17 @@ class Missed:
                 return await find()
             except StoreError:
                 await backoff.wait()
+
+    async def _places(self, workspace: Workspace) -> list[ChatId]:
+        """Return the conversations that the bot is in, as far as the token may list them."""
+        kinds = [kind for kind, scope in _KINDS.items() if workspace.scopes is None or scope in workspace.scopes]
+        if not kinds:
+            return []
+        call = Counted(workspace.web.users_conversations, MISSED_LISTS_WINDOW, self._clock)
+        wanted = {"types": ",".join(kinds), "exclude_archived": True, "limit": _PAGE}
+        team = workspace.me.team
+        found = await self._pages(call, wanted, "channels", f"workspace {team}")
+        return [ChatId("slack", team, str(one["id"])) for one in found if one.get("id")]
 
     async def _in_channel(self, channel: ChatId, since: float) -> list[ChatId]:
         """Store what was written in a channel; return its threads with later replies."""
@@ -122,12 +151,21 @@ class Missed:
         wanted: dict[str, Any] = {"channel": chat.chat, "oldest": f"{since:.6f}", "limit": _PAGE}
         if thread:
             wanted["ts"] = thread
-        found: list[Mapping[str, Any]] = []
         try:
             call = self._call(chat.account, threads=bool(thread))
+        except Unreachable as error:
+            self._troubles.warn(f"slack: what was written in {chat.chat} meanwhile is missing: {error}")
+            return []
+        found = await self._pages(call, wanted, "messages", chat.chat)
+        return sorted(found, key=lambda one: seconds_of(one.get("ts")))
+
+    async def _pages(self, call: Counted, wanted: dict[str, Any], key: str, where: str) -> list[Mapping[str, Any]]:
+        """Return the entries of all pages, or of those before one that cannot be read."""
+        found: list[Mapping[str, Any]] = []
+        try:
             for _ in range(_MOST_PAGES):
                 answer = await self._patiently(call, wanted)
-                found += [one for one in answer.get("messages") or () if isinstance(one, Mapping)]
+                found += [one for one in answer.get(key) or () if isinstance(one, Mapping)]
                 wanted["cursor"] = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
                 if not wanted["cursor"]:
                     break
@@ -135,8 +173,8 @@ class Missed:
             code = error_code(error)
             if code not in NOT_INSIDE:
                 why = code or origin_of(error)
-                self._troubles.warn(f"slack: what was written in {chat.chat} meanwhile may be missing: {why}")
-        return sorted(found, key=lambda one: seconds_of(one.get("ts")))
+                self._troubles.warn(f"slack: what was written in {where} meanwhile may be missing: {why}")
+        return found
 
     def _call(self, team: str, *, threads: bool) -> Counted:
         """Return the method that reads channels or threads of a workspace; raises Unreachable if the app is gone."""

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from playground.slack.arguments import Arguments
 from playground.slack.errors import Json, Refused, missing
 from playground.slack.workspace import Message, Workspace
+
+_KINDS: Mapping[str, str] = {
+    "public_channel": "channels:read",
+    "private_channel": "groups:read",
+    "im": "im:read",
+    "mpim": "mpim:read",
+}
+"""The scope without which places of a kind are not listed."""
 
 
 class ConversationMethods:
@@ -25,6 +35,19 @@ class ConversationMethods:
         if sent.flag("include_locale", False):
             body["locale"] = person.locale
         return {"user": body | {"real_name": person.name, "is_bot": person.is_bot, "deleted": False, "tz": "Etc/UTC"}}
+
+    def conversations(self, sent: Arguments) -> Json:
+        """users.conversations: the places that the bot is in, of the kinds that are asked for."""
+        kinds = {kind.strip() for kind in (sent.text("types") or "public_channel").split(",")}
+        if needed := sorted(_KINDS[kind] for kind in kinds if _KINDS[kind] not in self._workspace.scopes):
+            raise Refused("missing_scope", needed=needed[0], provided=",".join(sorted(self._workspace.scopes)))
+        places = self._workspace.channels.values()
+        found = [one for one in places if one.member and not one.archived and one.kind in kinds]
+        start, limit = self._cursor(sent), sent.whole("limit", 100)
+        page: list[Json] = [
+            {"id": one.id, "name": one.name, "is_im": one.kind == "im"} for one in found[start : start + limit]
+        ]
+        return {"channels": page} | self._next(start + limit, len(found))
 
     def history(self, sent: Arguments) -> Json:
         """conversations.history: newest first, without replies."""

@@ -27,6 +27,7 @@ PER_MINUTE: Mapping[str, int] = {
     "agents.sessions.setStatus": TIER_3,
     "conversations.history": TIER_3,
     "conversations.replies": TIER_3,
+    "users.conversations": TIER_3,
     "users.info": TIER_4,
     "reactions.add": TIER_3,
     "reactions.remove": TIER_2,

@@ -222,6 +222,7 @@ class SlackServer(PeopleSide):
             "agents.sessions.setStatus": self._agents.set_session,
             "conversations.history": talk.history,
             "conversations.replies": talk.replies,
+            "users.conversations": talk.conversations,
             "users.info": talk.user_info,
             "reactions.add": talk.react,
             "reactions.remove": talk.unreact,

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from adapters.slack.adapter import SlackAdapter
+from adapters.slack.adapter import SlackAdapter, open_adapter
 from adapters.slack.limits import MISSED_HISTORY_WINDOW
 from adapters.slack.missed import SECONDS, Missed
 from adapters.slack.workspace import Workspace
 from bot.contract import ChatId, LeftOff, StoreError, Unreachable
 from playground.faults import Fault
 from playground.slack import SlackServer
+from tests.adapters.slack.conftest import settings_of
 from tests.conftest import FakeClock
 
 
@@ -48,7 +49,7 @@ class Away:
 
     async def catch_up(self, *, shared: bool = False) -> list[str]:
         """The texts that were found."""
-        task = asyncio.create_task(self.missed.catch_up(self.find, lambda: True, shared=shared))
+        task = asyncio.create_task(self.missed.catch_up(self.find, lambda: True, [self._home], shared=shared))
         while not task.done():
             await self.clock.advance(1.0)
         await task
@@ -79,7 +80,7 @@ async def test_it_waits_for_the_store_and_for_a_connection(away: Away) -> None:
             raise StoreError("locked")
         return answer
 
-    task = asyncio.create_task(away.missed.catch_up(find, lambda: listens, shared=False))
+    task = asyncio.create_task(away.missed.catch_up(find, lambda: listens, [], shared=False))
     await away.clock.advance(60.0)
     assert not answers and not away.found
     listens = True
@@ -129,3 +130,21 @@ async def test_what_cannot_be_stored_at_once_is_stored_later_and_nobody_of_elsew
 
     assert await away.catch_up() == ["meanwhile"]
     assert away.found[0]["is_ext_shared_channel"] is True
+
+
+@pytest.mark.parametrize(
+    ("missing", "found"),
+    [((), ["alone", "first", "new"]), (("im:read",), ["first", "new"]), (("channels:read", "im:read"), ["first"])],
+)
+async def test_where_nobody_asked_before_it_is_found_as_far_as_the_token_may_list_conversations(
+    slack: SlackServer, clock: FakeClock, missing: tuple[str, ...], found: list[str]
+) -> None:
+    slack.scopes.difference_update(missing)
+    async with open_adapter(settings_of(slack), clock) as adapter:
+        away = Away(slack, adapter, clock)
+        slack.channel("C3", "new")
+        for channel, text in (("C1", "first"), ("C3", "new"), (slack.direct("U2"), "alone")):
+            slack.say(channel, text, person="U2")
+        away.left = LeftOff(since=clock.wall() - 100, groups=(away.chat("C1"),))
+
+        assert sorted(await away.catch_up()) == found

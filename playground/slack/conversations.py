@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from playground.slack.arguments import Arguments
 from playground.slack.errors import Json, Refused, missing
-from playground.slack.workspace import Message, Workspace
+from playground.slack.workspace import Channel, Message, Workspace
 
 _KINDS: Mapping[str, str] = {
     "public_channel": "channels:read",
@@ -42,10 +42,10 @@ class ConversationMethods:
         if needed := sorted(_KINDS[kind] for kind in kinds if _KINDS[kind] not in self._workspace.scopes):
             raise Refused("missing_scope", needed=needed[0], provided=",".join(sorted(self._workspace.scopes)))
         places = self._workspace.channels.values()
-        found = [one for one in places if one.member and not one.archived and one.kind in kinds]
+        found = [one for one in places if one.member and not one.archived and _kind_of(one) in kinds]
         start, limit = self._cursor(sent), sent.whole("limit", 100)
         page: list[Json] = [
-            {"id": one.id, "name": one.name, "is_im": one.kind == "im"} for one in found[start : start + limit]
+            {"id": one.id, "name": one.name, "is_im": _kind_of(one) == "im"} for one in found[start : start + limit]
         ]
         return {"channels": page} | self._next(start + limit, len(found))
 
@@ -121,3 +121,9 @@ class ConversationMethods:
 
     def _next(self, end: int, count: int) -> Json:
         return {"response_metadata": {"next_cursor": f"next:{end}" if end < count else ""}}
+
+
+def _kind_of(place: Channel) -> str:
+    if place.several:
+        return "mpim"
+    return {"D": "im", "G": "private_channel"}.get(place.id[:1], "public_channel")

@@ -48,13 +48,6 @@ class Channel:
     """A direct message of several people."""
 
     @property
-    def kind(self) -> str:
-        """As `users.conversations` calls it."""
-        if self.several:
-            return "mpim"
-        return {"D": "im", "G": "private_channel"}.get(self.id[:1], "public_channel")
-
-    @property
     def direct(self) -> bool:
         return self.id.startswith("D")
 

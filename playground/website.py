@@ -1,4 +1,4 @@
-"""The page on loopback: its three files, its events, and what a person does on it."""
+"""The page on loopback: its files, its events, and what a person does on it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ from playground.windows import DiscordWindow, Impossible, Sent, Window
 from playground.wire import Wire
 
 _FOLDER = Path(__file__).resolve().parent / "page"
+_SHARED = {
+    name: Path(__file__).resolve().parents[1] / "bot" / "operations" / "page" / name
+    for name in ("tokens.css", "elements.js", "icons.js")
+}
+"""Files of the operator's page that this one is made of, too."""
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -79,7 +84,7 @@ class Website:
         }
         self._acts = {**own, **acts}
         self.app = web.Application(middlewares=[_guard], client_max_size=4 * _LONGEST_TEXT)
-        for path in ("/", *(f"/{name}" for name in _files_of(_FOLDER))):
+        for path in ("/", *(f"/{name}" for name in (*_files_of(_FOLDER), *_SHARED))):
             self.app.router.add_get(path, self._file)
         self.app.router.add_get("/events", self._events)
         self.app.router.add_get("/wire/{platform}", self._calls)
@@ -90,7 +95,8 @@ class Website:
         self.app.router.add_post("/send", self._send)
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
-        file = _FOLDER / (request.path.removeprefix("/") or "index.html")
+        name = request.path.removeprefix("/") or "index.html"
+        file = _SHARED.get(name, _FOLDER / name)
         return web.Response(text=file.read_text(encoding="utf-8"), content_type=_KINDS[file.suffix], headers=_HEADERS)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:

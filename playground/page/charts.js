@@ -1,5 +1,5 @@
 // Charts as plain SVG: numbers become attributes, never style. The table behind each is for who cannot see it.
-import { svg } from "./dom.js";
+import { svg } from "./elements.js";
 
 const WIDE = 376;
 const HIGH = 168;

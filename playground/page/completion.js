@@ -1,5 +1,5 @@
 // What can be typed behind a slash, as a list box over the field.
-import { h } from "./dom.js";
+import { h } from "./elements.js";
 
 export class Completion {
   constructor(composer) {

@@ -1,5 +1,6 @@
 // Where one writes: the field with its files, recordings, commands, and what it is about to change or to reply to.
-import { act, h, icon, plain, post, problem } from "./dom.js";
+import { act, plain, post, problem } from "./acts.js";
+import { h, icon } from "./elements.js";
 import { Completion } from "./completion.js";
 
 export class Composer {

@@ -1,5 +1,5 @@
 // Discord: dark, with servers and channels beside the chat; replies above their answer, embeds, coloured buttons.
-import { h, icon } from "./dom.js";
+import { h, icon } from "./elements.js";
 
 export const discord = {
   attach: "plus",

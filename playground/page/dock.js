@@ -1,5 +1,6 @@
 // What stands beside the chats: the wire, with every call of the last answer, and faults to switch on.
-import { $, act, h, icon } from "./dom.js";
+import { act } from "./acts.js";
+import { $, h, icon } from "./elements.js";
 import { gauge, period, timeGraph } from "./charts.js";
 
 const KINDS = { wire: "Wire", turn: "Turn", fault: "Faults" };

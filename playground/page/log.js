@@ -1,5 +1,5 @@
 // A scrolling list of messages: the chat itself, or a thread beside it. It follows its end unless one has scrolled up.
-import { h, icon } from "./dom.js";
+import { h, icon } from "./elements.js";
 import { Message } from "./message.js";
 
 const NEAR = 90; // so many pixels over its end a list still follows

@@ -1,5 +1,6 @@
 // One message: an element whose parts are filled again only where something changed.
-import { act, h, icon, minute, plain, size, svg } from "./dom.js";
+import { act, minute, plain, size } from "./acts.js";
+import { h, icon, svg } from "./elements.js";
 
 const ACTS = { react: "Add a reaction", thread: "Reply in thread", reply: "Reply", edit: "Edit", delete: "Delete" };
 const ACT_ICONS = { react: "smile", thread: "thread", reply: "reply", edit: "edit", delete: "bin" };

@@ -1,5 +1,6 @@
 // Puts the page together: the bar on top, the three panes, and the events that fill them.
-import { $, act, drawSprite, h, icon, problem } from "./dom.js";
+import { act, problem } from "./acts.js";
+import { $, drawSprite, h, icon } from "./elements.js";
 import { Dock } from "./dock.js";
 import { Pane } from "./pane.js";
 import { discord } from "./discord.js";

@@ -1,5 +1,6 @@
 // One platform: its places, its chat, a thread beside it, and the fields to write in. What differs is in its skin.
-import { h, icon, say } from "./dom.js";
+import { say } from "./acts.js";
+import { h, icon } from "./elements.js";
 import { Composer } from "./composer.js";
 import { Log } from "./log.js";
 import { face } from "./message.js";

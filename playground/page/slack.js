@@ -1,5 +1,5 @@
 // Slack: rows with square faces, an aubergine rail, threads at the side, task cards above the text.
-import { h, icon } from "./dom.js";
+import { h, icon } from "./elements.js";
 
 export const slack = {
   attach: "plus",

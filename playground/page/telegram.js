@@ -1,5 +1,5 @@
 // Telegram: bubbles left and right, time and ticks in the corner, work under the name in the bar.
-import { h, icon } from "./dom.js";
+import { h, icon } from "./elements.js";
 
 const RTL = /^\P{L}*[\u0590-\u08ff\ufb1d-\ufefc]/u; // the first letter decides, as dir=auto does
 

@@ -1,5 +1,6 @@
 // The operator's page: a session, an address for each view after "#/", and what the server tells of it.
-import { $, count, drawIcons, h, icon } from "./dom.js";
+import { $, drawSprite, h, icon } from "./elements.js";
+import { count } from "./numbers.js";
 import { to } from "./parts.js";
 import { found, VIEWS } from "./views.js";
 
@@ -165,7 +166,8 @@ function login() {
   token.focus();
 }
 
-drawIcons();
+drawSprite();
+for (const one of document.querySelectorAll("[data-icon]")) one.prepend(icon(one.dataset.icon));
 $("#finder").addEventListener("submit", (event) => {
   event.preventDefault();
   const query = $("#find").value.trim();

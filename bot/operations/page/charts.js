@@ -1,5 +1,6 @@
 // Charts as plain SVG: numbers become attributes, never style. Behind each stands a table for who cannot see it.
-import { short, svg } from "./dom.js";
+import { svg } from "./elements.js";
+import { short } from "./numbers.js";
 
 const HIGH = 190;
 const WIDE = 560;

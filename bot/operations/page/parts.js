@@ -1,6 +1,7 @@
 // What several views are made of: cards, tables, links, charts with the table behind them.
 import { bars, gauge, named } from "./charts.js";
-import { count, dollars, h, percent, seconds, short, time } from "./dom.js";
+import { h } from "./elements.js";
+import { count, dollars, percent, seconds, short, time } from "./numbers.js";
 
 /** The address of a view within the page. */
 export function to(view, parameters = {}) {

@@ -1,6 +1,7 @@
 // One turn from question to answer: what was asked, each pass and call, what was shown, and how long it took.
 import { gauge, lines } from "./charts.js";
-import { count, dollars, h, icon, many, percent, seconds, time } from "./dom.js";
+import { h, icon } from "./elements.js";
+import { count, dollars, many, percent, seconds, time } from "./numbers.js";
 import { card, chatLink, link, personLink, pill, rating, table } from "./parts.js";
 
 const held = (words, label) => h("pre.held", { tabindex: "0", role: "region", "aria-label": label }, words);

@@ -1,6 +1,7 @@
 // The views that list and sum. Each returns the elements of the page for what the server told.
 import { spark } from "./charts.js";
-import { count, dollars, h, icon, many, percent, seconds, short, time } from "./dom.js";
+import { h, icon } from "./elements.js";
+import { count, dollars, many, percent, seconds, short, time } from "./numbers.js";
 import { card, chart, chatLink, daysOf, link, peopleTable, personLink, pill, rating, stack, table, toolTable } from "./parts.js";
 import { turnLink, turnTable } from "./parts.js";
 import { turn } from "./turn.js";

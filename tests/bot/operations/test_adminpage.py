@@ -16,6 +16,7 @@ from bot.contract.metrics import Metrics
 from bot.contract.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from bot.operations import AdminPage, HttpServer, Outlet
 from bot.store import Delivered, PageState, Store, TurnState
+from playground import website
 from tests.bot.store.manyturns import write_turns
 from tests.conftest import FakeClock, RawObject
 from tests.playground.conftest import NEEDS_BROWSER, Tab, browser, opened
@@ -286,13 +287,19 @@ async def test_axe_finds_nothing_and_nothing_leaves_the_machine(
         assert tab.requests and not [one for one in tab.requests if not one.startswith((f"{origin}/admin/", "data:"))]
 
 
-def test_its_colours_are_those_of_the_playground() -> None:
-    """Written twice, because neither may import the other."""
+def test_it_shares_its_colours_elements_and_icons_with_the_playground() -> None:
+    """Each exists once, and each page's files import only what its server has."""
     root = Path(__file__).parents[3]
-    tokens = {
-        path: dict(re.findall(r"^\s+(--[\w-]+):\s*([^;]+);", (root / path).read_text(encoding="utf-8"), re.M))
-        for path in ("bot/operations/page/tokens.css", "playground/page/base.css")
-    }
-    own, other = tokens.values()
+    own, other = root / "bot/operations/page", root / "playground/page"
+    names = {folder: {path.name for path in folder.iterdir() if path.is_file()} for folder in (own, other)}
+    shared = set(website._SHARED)
 
-    assert len(own) > 20 and {name: other.get(name) for name in own} == own
+    assert shared == {"tokens.css", "elements.js", "icons.js"}
+    assert shared <= names[own] and not shared & names[other]
+    for folder, served in ((own, names[own]), (other, names[other] | shared)):
+        texts = [path.read_text(encoding="utf-8") for path in folder.iterdir() if path.suffix in (".js", ".html")]
+        wanted = {
+            name for text in texts for name in re.findall(r'(?:from "\./|(?:href|src)=")([a-z]+\.(?:js|css))"', text)
+        }
+        assert len(wanted) > 5 and wanted <= served
+    assert not re.search(r"^\s+--[\w-]+: ", (other / "base.css").read_text(encoding="utf-8"), re.MULTILINE)

@@ -1,8 +1,10 @@
-// Small helpers that every part of the page shares: elements, icons, requests, times and sizes.
+// What the operator's page and the playground share: elements and icons. Text becomes text nodes only, so nothing that
+// people or models wrote is ever markup.
 import { ICONS } from "./icons.js";
 
-export const $ = (selector, root = document) => root.querySelector(selector);
 const NAMESPACE = "http://www.w3.org/2000/svg";
+
+export const $ = (selector, root = document) => root.querySelector(selector);
 
 /** An element: `h("button.key", { onclick }, "text", child)`. No style attribute: the policy forbids it. */
 export function h(what, properties = {}, ...children) {
@@ -14,7 +16,8 @@ export function h(what, properties = {}, ...children) {
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
     else made.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  const given = children.flat(3).filter((child) => child !== null && child !== undefined && child !== false);
+  made.append(...given);
   return made;
 }
 
@@ -43,40 +46,3 @@ export function drawSprite() {
   sprite.innerHTML = symbols.join("");
   document.body.prepend(sprite);
 }
-
-export function problem(text) {
-  $("#problem").hidden = !text;
-  $("#problem").textContent = text;
-}
-
-export const say = (text) => {
-  $("#spoken").textContent = text;
-};
-
-export const act = (name, body) => post(`do/${name}`, { "Content-Type": "application/json" }, JSON.stringify(body));
-
-/** Ask the playground to do something; whether it did, and if not the page says why. */
-export async function post(path, headers, body) {
-  let told = "";
-  try {
-    const answer = await fetch(path, { method: "POST", headers, body });
-    told = (await answer.json()).problem ?? "";
-  } catch {
-    told = "the playground does not answer: was it ended?";
-  }
-  problem(told);
-  return !told;
-}
-
-export function size(bytes) {
-  const units = ["bytes", "KB", "MB"];
-  const power = bytes < 1024 ? 0 : bytes < 2 ** 20 ? 1 : 2;
-  return `${(bytes / 1024 ** power).toFixed(power && bytes < 10 * 1024 ** power ? 1 : 0)} ${units[power]}`;
-}
-
-/** The words of a piece of HTML; nothing in it is loaded or run. */
-export function plain(html) {
-  return new DOMParser().parseFromString(html, "text/html").body.textContent;
-}
-
-export const minute = (at) => new Date(at * 1000).toLocaleTimeString([], { hour: "numeric", minute: "2-digit" });

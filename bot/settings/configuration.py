@@ -119,12 +119,14 @@ def configure() -> Configuration:
 
 def _provider_keys(file: Path | None, wrong: list[str]) -> type[Settings]:
     """Know the model servers of the operator's file; return the settings that hold their keys."""
-    from bot.model import read_providers, use_providers
+    from bot.model import use_providers
 
     use_providers(())
     fields: dict[str, Any] = {}
     try:
         if named := read(ModelSettings, file).providers_file:
+            from bot.model import read_providers
+
             use_providers(rows := read_providers(named))
             fields = {
                 f"{row.name}_api_key": (Key, Field(SecretStr(""), description=f"Key for {row.name}.")) for row in rows

@@ -31,6 +31,7 @@ LATER = frozenset(
         *("bot.intake.fleet", "bot.intake.membership", "bot.agent.foreign", "bot.app.recorded"),
         *("bot.store.backup", "bot.store.insights", "bot.store.moving", "bot.store.recordings"),
         *("bot.model.local", "bot.model.ollama", "bot.model.responses", "bot.model.speaking", "bot.store.server"),
+        *("bot.model.providersfile", "tomllib"),
         *("tools.mcp.server", "tools.sandbox.e2b", "tools.sandbox.monty", "difflib", "yaml", "pytz"),
     )
 )

@@ -29,8 +29,10 @@ from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
+from unittest.mock import patch
 
 from bot import app
+from bot.intake import alarm
 from bot.settings.configuration import configure, open_adapters
 from playground.model import ModelServer, Reply
 from playground.screen import Screen
@@ -156,6 +158,8 @@ async def count(calls: Calls, scripts: tuple[tuple[Reply, ...], ...], times: int
             "PARLEY_ENV_FILE": "",
         }
         stack.enter_context(calls.watching())
+        # What looks for troubles every three seconds is no part of a question.
+        stack.enter_context(patch.object(alarm, "LOOK_SECONDS", 3600.0))
         configuration = configure()
         stop = asyncio.Event()
         bot = await stack.enter_async_context(app.App(configuration, open_adapters(configuration, ["telegram"])))

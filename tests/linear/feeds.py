@@ -24,7 +24,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 from telegram import Bot, User
 
 from adapters import download
-from adapters.console import plain
 from adapters.console import terminal as console_terminal
 from adapters.discord import events as discord_events
 from adapters.discord import markdown as discord_markdown
@@ -626,7 +625,6 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.discord.markdown.written": discord_markdown.written,
     "adapters.formatting.layout.taken_apart": layout.taken_apart,
     "adapters.formatting.layout.width": layout.width,
-    "adapters.console.plain.render": plain.render,
     "adapters.web.asking.read_completion": _asked_by_web,
     "adapters.web.runs.Run.show": _grown_on_the_web,
     "adapters.web.surface.WebSurface.draw": lambda text: web_surface.WebSurface(

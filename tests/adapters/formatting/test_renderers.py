@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from adapters.console import plain
+from tests.adapters import plain
 from adapters.discord import markdown as discord_markdown
 from adapters.formatting.layout import width
 from adapters.formatting.rendered import Rendered

@@ -19,7 +19,7 @@ import pytest
 from pydantic import SecretStr
 
 from adapters import PLATFORMS
-from adapters.console.plain import render
+from tests.adapters.plain import render
 from adapters.settings import WebSettings
 from adapters.web.adapter import WebAdapter
 from adapters.web.runs import Run, Said, Sent, StepBegan, StepEnded

@@ -1,4 +1,4 @@
-"""Markdown as text for a terminal."""
+"""Markdown as text, as a web page or a terminal could show it."""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.adapters import plain
 from adapters.discord import markdown as discord_markdown
 from adapters.formatting.layout import width
 from adapters.formatting.rendered import Rendered
 from adapters.slack import mrkdwn as slack_mrkdwn
 from adapters.telegram import html as telegram_html
 from bot.contract.surface import utf16_length
+from tests.adapters import plain
 
 RENDERERS = [telegram_html.render, slack_mrkdwn.render, discord_markdown.render, plain.render]
 

@@ -19,12 +19,12 @@ import pytest
 from pydantic import SecretStr
 
 from adapters import PLATFORMS
-from tests.adapters.plain import render
 from adapters.settings import WebSettings
 from adapters.web.adapter import WebAdapter
 from adapters.web.runs import Run, Said, Sent, StepBegan, StepEnded
 from bot.contract import Adapter, MessageRef, Page, ReplyTarget, Status, Surface, TooLong, Unrenderable, WebStream
 from parley_chat.contract.suites import Call, EventContract, Scene, SurfaceContract
+from tests.adapters.plain import render
 from tests.conftest import RawObject
 
 CHAT, RUN = "web:client/tea", "t0"

@@ -57,6 +57,8 @@ def build_commands(process: Process, ground: Ground, rules: Rules, output: Outpu
         summaries=turns.summaries,
         thread_context=turns.thread_context,
         surface=output.surface,
+        clock=process.clock,
+        watchers=process.watchers,
     )
 
 

@@ -68,6 +68,7 @@ def _build_context(
         model=rules.writer,
         metrics=ground.metrics,
         limited=rules.rights.is_limited,
+        watchers=process.watchers,
     )
     stack.push_async_callback(summaries.close)
     return book, briefings, summaries

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.commands.answers import CommandAnswers
 from bot.commands.exports import Exports, read_wish
 from bot.commands.presses import question_of
 from bot.context import Admitted, Summaries, language_for
-from bot.contract import Button, ControlPressed, DeliveryError, MessageSent, Surface, is_private
+from bot.contract import (
+    Button,
+    Clock,
+    ControlPressed,
+    DeliveryError,
+    MessageSent,
+    Surface,
+    Watcher,
+    is_private,
+    tell_aside,
+)
 from bot.policy import Access, Once, may_be_told
 from bot.reply import Notices
 from bot.sentences import how_long, refuses, say
@@ -20,6 +30,8 @@ from bot.turn import Approvals, Conversation, EndReason, Running, ThreadContext,
 
 log = logging.getLogger(__name__)
 
+_WITHOUT_MODEL = frozenset({"new", "forget", "export", "voice"})
+"""Commands that wait for their turn, and are none of a model."""
 _YES = frozenset({"yes", "是", "确定", "確定"})
 
 
@@ -51,9 +63,15 @@ class CommandActions:
     summaries: Summaries
     thread_context: ThreadContext
     surface: Callable[[MessageSent], Surface]
+    clock: Clock
+    watchers: Sequence[Watcher] = ()
 
     async def run_at_once(self, asked: Admitted) -> Said:
         """Run a command that waits for no turn, and return the reply."""
+        with tell_aside(self.watchers, self.clock, asked.message.chat, command=asked.message.command):
+            return await self._run_at_once(asked)
+
+    async def _run_at_once(self, asked: Admitted) -> Said:
         message = asked.message
         private, buttons = is_private(message.command), await self.answers.buttons(asked)
         if message.command == "stop":
@@ -139,6 +157,12 @@ class CommandActions:
         Args:
             id: its inbox row.
         """
+        message = asked.message
+        watchers = self.watchers if message.command in _WITHOUT_MODEL else ()
+        with tell_aside(watchers, self.clock, message.chat, command=message.command):
+            await self._run_in_turn(id, asked, running)
+
+    async def _run_in_turn(self, id: int, asked: Admitted, running: Running) -> None:
         message = asked.message
         match message.command:
             case "retry":

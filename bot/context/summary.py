@@ -27,8 +27,11 @@ from bot.contract import (
     StoreError,
     SystemEntry,
     ToolEntry,
+    Usage,
     UserEntry,
+    Watcher,
     join_origins,
+    tell_aside,
 )
 from bot.model import CountTokens, Model, Request, ask, token_count
 from bot.safety import (
@@ -111,6 +114,7 @@ class Summaries:
     limited: Callable[[str], bool] = lambda name: False
     """Whether only some people may use a tool: everybody in the chat reads a summary, so it leaves out what such a tool
     found."""
+    watchers: Sequence[Watcher] = ()
     _gate: asyncio.Semaphore = field(init=False, default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _running: dict[ChatId, asyncio.Task[None]] = field(init=False, default_factory=dict)
     _not_before: Newest[ChatId, float] = field(init=False, default_factory=lambda: Newest(_REMEMBERED))
@@ -179,7 +183,8 @@ class Summaries:
             return "not needed"
         words = max(60, min(500, threshold // 6))
         writer = self.model or model
-        text = await self._ask(writer, old, words)
+        with tell_aside(self.watchers, self.clock, chat, model=writer.name) as used:
+            text = await self._ask(writer, old, words, used)
         if not text:
             log.warning("%s wrote no summary of %s", writer.name, chat)
             return "failed"
@@ -214,7 +219,7 @@ class Summaries:
         origin = join_origins([*origins, before.origin] if before else origins)
         return _OldTurns(before.text if before else "", after, tuple(chosen), chosen[-1][-1].sequence, origin)
 
-    async def _ask(self, model: Model, old: _OldTurns, words: int) -> str:
+    async def _ask(self, model: Model, old: _OldTurns, words: int, used: list[Usage]) -> str:
         marker = new_marker()
         told = "\n\n".join(_write_turn(turn) for turn in old.turns)
         if old.before:
@@ -228,6 +233,7 @@ class Summaries:
             max_output_chars=words * 12,
         )
         answer = await ask(model, request)
+        used.append(answer.usage)
         if answer.finish == "content_filter" or shows_nothing(answer.text):
             return ""
         said, _ = parse(answer.text, {})

@@ -106,7 +106,7 @@ from bot.contract.recall import (
     Recalling,
 )
 from bot.contract.reference import reference_of, turns_of
-from bot.contract.steps import BeginStep, CallStep, EndStep, PassStep, Step, Watcher
+from bot.contract.steps import AsideStep, BeginStep, CallStep, EndStep, PassStep, Step, Watcher, tell_aside
 from bot.contract.surface import (
     Adapter,
     CallCost,

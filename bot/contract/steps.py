@@ -1,14 +1,19 @@
-"""The steps of a turn, as its watchers are told of them: counts, names and times, no words of people, models or tools.
+"""The steps of turns, and what is done beside them, as watchers are told of them: counts, names and times, no words of
+people, models or tools.
 
 Times are monotonic, by the clock of the program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from bot.contract.clock import Clock
+from bot.contract.errors import StoreError
 from bot.contract.messages import ChatId
 from bot.contract.transcript import Usage
 
@@ -73,6 +78,43 @@ class EndStep:
     at: float
 
 
-Step: TypeAlias = BeginStep | PassStep | CallStep | EndStep
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsideStep:
+    """Something beside turns is done: a command, or a summary of a chat."""
+
+    chat: ChatId
+    command: str = ""
+    """The word of a command of ours."""
+    model: str = ""
+    """`provider:name` of the model that was asked for a summary."""
+    usage: Usage = field(default_factory=Usage)
+    error: str = ""
+    """`store`, `cancelled` or `failed`; empty if it was done."""
+    began: float
+    at: float
+
+
+Step: TypeAlias = BeginStep | PassStep | CallStep | EndStep | AsideStep
 Watcher: TypeAlias = Callable[[Step], None]
 """Is told of every step at once, in order within a turn; it neither waits nor raises."""
+
+
+@contextmanager
+def tell_aside(
+    watchers: Sequence[Watcher], clock: Clock, chat: ChatId, *, command: str = "", model: str = ""
+) -> Iterator[list[Usage]]:
+    """Tell watchers what the block did, when it ends; yield a list for the usage of its model."""
+    began, error, used = clock.monotonic(), "failed", list[Usage]()
+    try:
+        yield used
+        error = ""
+    except StoreError:
+        error = "store"
+        raise
+    except asyncio.CancelledError:
+        error = "cancelled"
+        raise
+    finally:
+        usage, at = sum(used, Usage()), clock.monotonic()
+        for watch in watchers:
+            watch(AsideStep(chat=chat, command=command, model=model, usage=usage, error=error, began=began, at=at))

@@ -1,7 +1,8 @@
 """Traces of turns for a collector, by OpenTelemetry's conventions for generative AI.
 
-A turn is a trace: its root span, a span for each pass of a model and one for each tool call. Attributes are counts,
-names and times; no words of people, models or tools, and no id of a person or chat in clear.
+A turn is a trace: its root span, a span for each pass of a model and one for each tool call. A command, and a summary
+of a chat, is a trace of one span. Attributes are counts, names and times; no words of people, models or tools, and no
+id of a person or chat in clear.
 
 The libraries are those of the extra `otel`, imported only if the environment names a collector. Their batch processor
 exports in its own thread and drops what the collector does not take.
@@ -19,7 +20,20 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import unquote
 
-from bot.contract import BeginStep, CallStep, Clock, EndStep, PassStep, Step, Usage, Watcher, reference_of
+from bot.contract import (
+    BY_WORD,
+    AsideStep,
+    BeginStep,
+    CallStep,
+    ChatId,
+    Clock,
+    EndStep,
+    PassStep,
+    Step,
+    Usage,
+    Watcher,
+    reference_of,
+)
 from bot.operations.outlet import Outlet
 
 log = logging.getLogger(__name__)
@@ -44,6 +58,8 @@ NAMES: Final[Mapping[str, str]] = {
     "kind": "gen_ai.tool.type",
     "error": "error.type",
     "platform": "parley.platform",
+    "command": "parley.command",
+    "purpose": "parley.purpose",
     "reference": "parley.reference",
     "attempt": "parley.attempt",
     "state": "parley.state",
@@ -217,6 +233,8 @@ class Tracing:
     def _take(self, step: Step) -> None:
         if isinstance(step, BeginStep):
             self._begin(step)
+        elif isinstance(step, AsideStep):
+            self._add_aside(step)
         elif (turn := self._turns.get(step.turn)) is not None:
             match step:
                 case PassStep():
@@ -227,11 +245,35 @@ class Tracing:
                     del self._turns[step.turn]
                     self._end(turn, step)
 
+    def _hide(self, chat: ChatId) -> str:
+        """Return the name of a chat in the traces of this process."""
+        return hashlib.blake2b(str(chat).encode(), key=self._key, digest_size=8).hexdigest()
+
+    def _add_aside(self, step: AsideStep) -> None:
+        """Add a trace of one span."""
+        from opentelemetry.context import Context
+
+        told: dict[str, Any] = {"platform": step.chat.platform, "conversation": self._hide(step.chat)}
+        if step.model:
+            provider, _, asked = step.model.partition(":")
+            told |= {"operation": "chat", "provider": PROVIDERS.get(provider, provider), "asked": asked}
+            told |= {"purpose": "summary", **_counts(step.usage)}
+        else:
+            told["command"] = step.command if step.command in BY_WORD else UNKNOWN
+        offset = self._clock.wall() - self._clock.monotonic()
+        span = self._tracer.start_span(
+            f"chat {told['asked']}" if step.model else f"command {told['command']}",
+            context=Context(),
+            kind=self._client if step.model else self._internal,
+            attributes=_named(told),
+            start_time=_nanoseconds(step.began + offset),
+        )
+        self._finish(span, step.error, step.at + offset)
+
     def _begin(self, step: BeginStep) -> None:
         from opentelemetry.context import Context
 
-        hidden = hashlib.blake2b(str(step.chat).encode(), key=self._key, digest_size=8).hexdigest()
-        shared = {"conversation": hidden}
+        shared = {"conversation": self._hide(step.chat)}
         told = {
             "operation": "invoke_agent",
             "agent": AGENT,

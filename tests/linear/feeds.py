@@ -1232,6 +1232,7 @@ OWN: dict[str, str] = {
     "bot.sentences.scripts.phrases": "words of our own tables",
     "bot.network": _OPERATOR,
     "bot.operations.machine": _OPERATOR,
+    "bot.contract.steps.tell_aside": _HANDS_ON,
     "bot.policy.metering": _SHORT,
     "bot.reply.pages.PageNow.draw": _HANDS_ON,
     "bot.reply.record": _HANDS_ON,

@@ -16,7 +16,20 @@ from pathlib import Path
 import pytest
 
 from bot.agent import modelpass
-from bot.contract import BeginStep, CallStep, ChatId, EndStep, PassStep, SystemClock, Usage, reference_of
+from bot.contract import (
+    AsideStep,
+    BeginStep,
+    CallStep,
+    ChatId,
+    EndStep,
+    PassStep,
+    Step,
+    StoreError,
+    SystemClock,
+    Usage,
+    reference_of,
+    tell_aside,
+)
 from bot.operations import Outlet, open_tracing
 from bot.operations.traces import CLOSE_SECONDS, ENDPOINTS, ERRORS, NAMES, OTHER, PROVIDERS, Exporter, Tracing
 from playground.model import Reply
@@ -155,6 +168,70 @@ async def test_a_turn_holds_no_words_of_anybody_and_no_name_that_a_model_made_up
     assert words not in "".join(span.to_json() for span in got.spans)
     assert "Ada" not in "".join(span.to_json() for span in got.spans)
     assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+
+
+def test_commands_and_summaries_are_traces_of_one_span(clock: FakeClock) -> None:
+    got = Collected(clock)
+    for step in (
+        AsideStep(chat=CHAT, command="tools", began=1_000.0, at=1_000.5),
+        AsideStep(chat=CHAT, command="marzipan", error="store", began=1_001.0, at=1_002.0),
+        AsideStep(chat=CHAT, model="gemini:flash", usage=Usage(120, 9), began=1_003.0, at=1_004.0),
+    ):
+        got.tracing.take(step)
+
+    assert got.tree == [("command tools", []), ("command unknown", []), ("chat flash", [])]
+    done, failed, summary = got.spans
+    assert (done.end_time - done.start_time) / 1e9 == pytest.approx(0.5)
+    hidden = done.attributes["gen_ai.conversation.id"]
+    assert dict(failed.attributes) == {
+        "parley.platform": "telegram",
+        "gen_ai.conversation.id": hidden,
+        "parley.command": "unknown",
+        "error.type": "store",
+    }
+    assert (failed.status.status_code.name, summary.status.status_code.name) == ("ERROR", "UNSET")
+    assert (summary.attributes["gen_ai.provider.name"], summary.attributes["parley.purpose"]) == (
+        "gcp.gemini",
+        "summary",
+    )
+    assert summary.attributes["gen_ai.usage.input_tokens"] == 120
+    assert (done.kind.name, summary.kind.name) == ("INTERNAL", "CLIENT")
+
+
+async def test_each_command_and_each_summary_is_traced_once(rig: OpenRig) -> None:
+    async with rig(SUMMARY_AT="500") as it:
+        got = Collected()
+        object.__setattr__(it.bot.dispatcher.actions, "watchers", (got.tracing.take,))
+        it.bot.summaries.watchers = it.bot.conversation.watchers = (got.tracing.take,)
+        it.model.script = lambda _: Reply("Tea is a leaf. " * 60)
+        await it.say("", command="tools")
+        for number in range(4):
+            await it.say(f"what is tea, number {number}?")
+        await it.bot.summaries.wait_idle()
+        await it.say("", command="retry")
+        await it.bot.summaries.wait_idle()
+        await it.say("", command="new")
+
+    roots = [name for name, _ in got.tree]
+    assert roots.count("invoke_agent parley") == 5
+    assert (roots.count("command tools"), roots.count("command new")) == (1, 1)
+    assert "chat scripted" in roots and len(set(roots)) == 4
+    assert not [span for span in got.spans if "error.type" in span.attributes]
+
+
+async def test_what_ends_a_command_is_its_error(clock: FakeClock) -> None:
+    told: list[AsideStep] = []
+
+    def note(step: Step) -> None:
+        assert isinstance(step, AsideStep)
+        told.append(step)
+
+    for error in (StoreError("full"), asyncio.CancelledError(), ValueError()):
+        with pytest.raises(type(error)), tell_aside([note], clock, CHAT, command="new"):
+            raise error
+
+    assert [step.error for step in told] == ["store", "cancelled", "failed"]
+    assert {step.error for step in told} <= ERRORS
 
 
 @pytest.mark.parametrize(

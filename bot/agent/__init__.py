@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.agent.callpolicy import CallPolicy
+from bot.agent.calls import REPEATED
 from bot.agent.condensing import Condenser
 from bot.agent.events import (
     Asked,

@@ -34,6 +34,8 @@ CallEvent: TypeAlias = ToolStarted | ToolFinished | FileProduced
 
 AT_ONCE = 4
 """Calls of one pass that run in parallel."""
+REPEATED = "(The same call was made before in this turn; this is its result again.)\n"
+"""Stands before the result of a call that was made before in the turn."""
 CORRECTIONS = 2
 """Passes in which one tool failed, after which the model may still try it again in this turn."""
 
@@ -385,8 +387,7 @@ class CallRunner:
 
     def _repeat(self, key: str) -> ToolResult:
         before = self._results[key]
-        note = "(The same call was made before in this turn; this is its result again.)\n"
-        return replace(before, text=note + before.text, status=ToolStatus.CACHED, files=(), seconds=0.0)
+        return replace(before, text=REPEATED + before.text, status=ToolStatus.CACHED, files=(), seconds=0.0)
 
 
 def _clean(call: ToolCall) -> ToolCall:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Final
 
+from bot.agent import REPEATED
 from bot.contract import (
     AssistantEntry,
     CallCost,
@@ -212,7 +213,7 @@ class RecordedTools(ToolRegistry):
 def _first_number(record: CallRecord) -> int:
     """Return the number of a result's first source; 0 if it has none, or is that of an equal call once more."""
     result = record.result
-    if result is None or result.status is ToolStatus.CACHED:
+    if result is None or bare(result.text).startswith(REPEATED):
         return 0
     return min((one.number for one in result.sources if one.number), default=0) if result.ok else 0
 

@@ -53,7 +53,12 @@ class Noted:
     def __post_init__(self) -> None:
         schema: Mapping[str, Json] = {"type": "object", "properties": {"query": {"type": "string"}}}
         self.spec = ToolSpec(
-            name=self.name, purpose="Find.", parameters=schema, per_minute=1000, effects=self.asks, asks=self.asks
+            name=self.name,
+            purpose="Find.",
+            parameters=schema,
+            per_minute=1000,
+            effects=self.asks,
+            asks=self.asks,
         )
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:

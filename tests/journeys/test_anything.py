@@ -234,8 +234,7 @@ class Anything:
         left = [one for one in chat.shown if one.live or STOP in one.buttons]
         found += [f"message {one.id} is never finished: {one.text[:60]!r}" for one in left]
         # An answer may be stopped before its first word.
-        begun = {int(number) for number in re.findall(r"\bsays (\d+):", text)}
-        answered = {tag for number in begun for tag in self.answers[number].tags}
+        answered = {tag for tags in re.findall(r"\bFor ([^\n]*?) says\b", text) for tag in tags.split()}
         for question in chat.questions:
             if question.deleted and question.tag in answered and not chat.retried:
                 found.append(f"the deleted question {question.tag} is answered")

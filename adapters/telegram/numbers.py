@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count, islice
-from typing import Final
+from typing import Any, Final
+
+from bot.contract import Newest
 
 _APART: Final = -1_000_000_000_000
 """Supergroups and channels have ids from here downwards."""
 _KEPT: Final = 4_000
 """Messages that are remembered."""
+_LOST: Final = 100
 _TRIED: Final = 8
 """Unknown numbers that are tried: so many messages may have come to the bot's chats while the post was on its way."""
 
@@ -30,6 +33,9 @@ class Numbers:
         self._known: OrderedDict[tuple[int, int], None] = OrderedDict()
         self._newest: dict[int, int] = {}
         self._under_way: dict[int, set[asyncio.Event]] = {}
+        self.lost: Newest[tuple[int, str], tuple[int, Mapping[str, Any]]] = Newest(_LOST)
+        """By chat and nonce: posts whose answer was lost, with the newest number before and the content. The next
+        turn that continues in the message looks for it, too."""
 
     def note(self, message: object) -> None:
         """Remember a message of the Bot API, somebody's or the bot's own; anything else is ignored."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -78,8 +79,6 @@ class TelegramSurface:
         self._thread = int(str(thread)) if thread else None
         reply_to = target.data.get("reply_to")
         self._reply_to = int(str(reply_to)) if reply_to else None
-        self._lost: dict[str, tuple[int, dict[str, Any]]] = {}
-        """Nonce → of a post whose answer was lost, the newest message number before it and its content."""
         self._first: str | None = None
         """The nonce of the first message, which points at the question; a repost of the same page does, too."""
         self._group = bool(target.data.get("group"))
@@ -157,7 +156,7 @@ class TelegramSurface:
                 raise DeliveryError(f"the group became a supergroup: {error.new_chat_id}") from error
             problem = _translated(error) if at is None else _edit_failed(error)
             if at is None and isinstance(problem, Unclear):
-                self._lost[nonce] = before, shown
+                self._bot.numbers.lost.put((self._chat, nonce), (before, shown))
             raise problem from error
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
@@ -234,15 +233,15 @@ class TelegramSurface:
     async def find(self, nonce: str) -> MessageRef | None:
         """Return the message of a post that this process made and whose answer was lost, by an edit that changes
         nothing; None if it is not there, or an earlier process made it."""
-        above, shown = self._lost.get(nonce, (0, {}))
+        above, shown = self._bot.numbers.lost.get((self._chat, nonce), (0, {}))
         for number in await self._bot.numbers.find_unknown(self._chat, above):
             if await self._is_ours(number, shown):
                 self._bot.numbers.note({"message_id": number, "chat": {"id": self._chat}})
                 return MessageRef(str(number))
-        self._lost.pop(nonce, None)
+        self._bot.numbers.lost.pop((self._chat, nonce), None)
         return None
 
-    async def _is_ours(self, number: int, shown: dict[str, Any]) -> bool:
+    async def _is_ours(self, number: int, shown: Mapping[str, Any]) -> bool:
         """Return True if a message has this content, or takes it: then an earlier post of it was lost as well."""
         try:
             await self._bot.call("editMessageText", **shown, message_id=number)

@@ -59,3 +59,24 @@ async def test_a_post_that_was_not_made_is_made_and_no_other_message_is_touched(
     written = [(message.text, len(message.versions)) for message in world.telegram.screen.of("7", author="7")]
     assert written == [("tell me", 1)] * 2
     assert [message.text for message in world.telegram.screen.of("7")] == [WORDS, WORDS]
+
+
+async def test_an_answer_to_the_changed_question_finds_the_lost_post_of_the_former_one(
+    world: World, start: Start
+) -> None:
+    world.model.script = lambda _: Reply(WORDS, words_per_second=20.0)
+    lost = world.telegram.faults.add("sendMessage", Fault(drop="after"))
+    async with start("telegram") as bot:
+        ask(world, 7)
+        [question] = [message.id for message in world.telegram.screen.of("7", author="7")]
+        async with asyncio.timeout(PATIENCE):
+            await lost.reached.wait()
+            while not world.telegram.screen.of("7"):
+                await asyncio.sleep(0.001)
+        world.telegram.edit(7, int(question), "tell me more")
+        async with asyncio.timeout(PATIENCE):
+            while not any(message.text == WORDS for message in world.telegram.screen.of("7")):
+                await asyncio.sleep(0.005)
+        await bot.dispatcher.wait_idle()
+
+    assert [message.text for message in world.telegram.screen.of("7")] == [WORDS]

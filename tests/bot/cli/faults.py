@@ -193,6 +193,14 @@ def _card(change: Callable[[str], str]) -> Plant:
 
 
 CALL: Final = '<tool_call>{"name": "search_notes", "arguments": {"query": "tea"}}</tool_call>'
+
+
+def _refusal(key: str, language: str, **words: object) -> str:
+    import bot.sentences
+
+    return bot.sentences.say("refused" if key == "busy" else key, language, **words)
+
+
 FAULTS: Final[Mapping[str, tuple[str, Plant]]] = {
     "the last words are cut": ("plain", body(lambda text: text[:-6])),
     "the first words are cut": ("search", body(lambda text: text[5:])),
@@ -269,6 +277,15 @@ FAULTS: Final[Mapping[str, tuple[str, Plant]]] = {
     "a stop is told in Chinese": ("stopped in words", said("bot.turn.conversation.say", "zh-Hans")),
     "a stop is told in old Chinese signs": ("stopped in a call", said("bot.turn.conversation.say", "zh-Hant")),
     "the end of an answer is told in Chinese": ("cut off", said("bot.turn.closing.say", "zh-Hans")),
+    "a failure is told in Chinese": ("key refused", said("bot.turn.closing.say", "zh-Hans")),
+    "a failure says nothing": ("broken off", put("bot.turn.closing.Closing.write_note", lambda *_: "")),
+    "a busy model is called a refusal": ("busy", put("bot.turn.closing.say", _refusal)),
+    "the text of a file is lost": ("a file", put("bot.context.question.describe_enclosed", lambda _: "")),
+    "a picture is not mentioned": ("a picture", put("bot.context.question.describe_enclosed", lambda _: "")),
+    "a file that cannot be read is passed over": (
+        "a file that cannot be read",
+        put("bot.safety.enclosures._left_out", lambda *_: ""),
+    ),
     "a job keeps its plan": ("job", put("bot.turn.draft.Draft.end_progress", lambda self: None)),
 }
 

@@ -23,8 +23,9 @@ LIMITS: Final = parley.SurfaceLimits(
     page_length=15_000, hard_length=16_383, measure=len, attachment_bytes=50 * 1024 * 1024, typing_seconds=4.0
 )
 """`attachment_bytes`: servers accept 100 MB; this is what arrives within the time of a call."""
-_PER_SECOND, _BURST = 9.0, 80
-"""Servers that limit allow 10 calls a second of an account, and 100 at once, unless they are told otherwise."""
+_PER_SECOND, _BURST = 9.0, 60
+"""Servers that limit allow 10 calls a second of an account, and 100 at once, unless they are told otherwise. The rest is
+for the names of people."""
 
 
 @dataclass(frozen=True, slots=True)

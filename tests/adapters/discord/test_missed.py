@@ -25,9 +25,9 @@ async def test_of_a_long_channel_the_newest_are_found_in_their_order_before_what
     stage.server.say(stage.place, f"{mention} now", person=1)
     await wait(lambda: len(stage.mailbox.stored) == 501)
 
-    # What comes while they are looked up is found, too; the store knows it by its id.
-    texts = [one.text for one in stage.mailbox.stored if isinstance(one, MessageSent)]
-    assert texts == [*map(str, range(121, 620)), "now", "now"]
+    # What comes while they are looked up may be among them, too; the store knows it by its id.
+    texts = list(dict.fromkeys(one.text for one in stage.mailbox.stored if isinstance(one, MessageSent)))
+    assert texts in ([*map(str, range(first, 620)), "now"] for first in (120, 121))
     await wait(lambda: adapter.heard)
 
 

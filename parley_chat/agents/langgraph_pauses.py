@@ -10,36 +10,50 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.messages import messages_to_dict as write
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import ToolNode
+from langgraph.types import StateSnapshot
 
 from parley_chat.agent import Ask, Call, Event, Fault, Message
+from parley_chat.agents.langgraph_events import Reader
 from parley_chat.agents.langgraph_state import CONFIG, dump, open_calls, pack
 
 _STOPS = "it stops and asks nobody: compile it without interrupt_before and interrupt_after; call interrupt() to ask"
 
 
-async def question_of(graph: Any, saver: InMemorySaver, told: list[Any]) -> Event:
+async def standings(graph: Any) -> list[Any]:
+    """Return where a graph stands, and then where its subgraphs do."""
+    found = [await graph.aget_state(CONFIG, subgraphs=True)]
+    for one in found:
+        found.extend(task.state for task in one.tasks if isinstance(task.state, StateSnapshot))
+    return found
+
+
+async def question_of(graph: Any, saver: InMemorySaver, reader: Reader) -> Event:
     """Return the question at which a graph stands, about a tool's call or of a node; a fault if it asks nobody."""
-    stands = await graph.aget_state(CONFIG)
-    waiting = [(task.name, one) for task in stands.tasks for one in task.interrupts]
+    stands, *inner = await standings(graph)
+    waiting = [task for task in stands.tasks if task.interrupts]
     if not waiting:
         return Fault(detail=_STOPS, retry=False)
-    name, interrupt = waiting[0]
-    rest = {name: value for name, value in stands.values.items() if name != "messages"}
-    if open_calls(told)[1] and (not rest or isinstance(graph.nodes[name].bound, ToolNode)):
-        return _about_call(told, rest)
+    node, interrupt = waiting[0].name, waiting[0].interrupts[0]
+    if open_calls(reader.told)[1] and reader.node and isinstance(graph.nodes[node].bound, ToolNode):
+        rest = {name: value for name, value in stands.values.items() if name != "messages"}
+        return _about_call(reader, rest)
     value = json.loads(json.dumps(interrupt.value, default=str))
     arguments = value if isinstance(value, dict) else {"question": value}
-    state = {"graph": await dump(saver), "id": interrupt.id}
-    return Ask(call=Call(id=f"interrupt-{interrupt.id}", name=name, arguments=arguments), state=json.dumps(state))
+    asking = [one for one in inner if interrupt.id in [task.id for task in one.interrupts]][-1:]
+    left = [call for one in asking for call in open_calls(one.values.get("messages", []))[1]]
+    asked = left[0] if left else {"id": f"interrupt-{interrupt.id}", "name": node, "args": arguments}
+    state = {"graph": await dump(saver), "id": interrupt.id, "node": node}
+    return Ask(call=Call(id=asked["id"], name=asked["name"], arguments=asked["args"]), state=json.dumps(state))
 
 
-def _about_call(told: list[Any], rest: dict[str, Any]) -> Ask:
+def _about_call(reader: Reader, rest: dict[str, Any]) -> Ask:
     """Ask about the first call without a result; the graph goes on with it alone: no ended one runs again."""
+    told = reader.told
     place, left, done = open_calls(told)
     last, results, asked = told[place], told[place + 1 :], left[0]
     before = [AIMessage(last.content, tool_calls=done), *results] if done else []
     messages = [*told[:place], *before, AIMessage("" if done else last.content, tool_calls=[asked])]
-    state = {"messages": write(messages), "rest": pack(rest)}
+    state = {"messages": write(messages), "rest": pack(rest), "node": reader.node}
     return Ask(call=Call(id=asked["id"], name=asked["name"], arguments=asked["args"]), state=json.dumps(state))
 
 

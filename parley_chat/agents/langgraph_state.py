@@ -76,8 +76,9 @@ def open_calls(messages: list[Any]) -> tuple[int, list[Any], list[Any]]:
 
 def messages_in(update: Any) -> list[Any]:
     """Return the messages that a node has added, in whatever form it wrote them."""
-    added = update.get("messages") if isinstance(update, dict) else None
-    return convert_to_messages(added if isinstance(added, list) else [added]) if added else []
+    updates = update if isinstance(update, list) else [update]
+    added = [one.get("messages") or [] for one in updates if isinstance(one, dict)]
+    return [one for some in added for one in convert_to_messages(some if isinstance(some, list) else [some])]
 
 
 def text_of(message: Any) -> str:

@@ -331,3 +331,79 @@ async def test_a_node_that_was_allowed_is_done_once_whenever_the_program_is_kill
     searched = [request.body["query"] for request in world.tavily.requests]
     # The code of a node runs again, unless a person allowed it; a tool does not.
     assert searched == ["Sencha", "weights", *(["weights"] if held == "in a later node" else [])]
+
+
+@pytest.mark.parametrize("agent", ["Chatting", "Nested"])
+async def test_a_graph_may_name_its_nodes_as_it_likes_and_hand_back_all_messages(
+    nodes: list[str], start: Start, world: World, agent: str
+) -> None:
+    world.settings["AGENT"] = f"tests.frameworks.langgraph_nodes:{agent}"
+    world.model.reply(looks(), Reply("Tea is made of leaves."), Reply("Of water."))
+    async with start("telegram") as bot:
+        [first] = await ask(world, bot, "what is tea made of?")
+        second = (await ask(world, bot, "and what else?"))[-1]
+        records = [await bot.store.turns.list_calls(turn) for turn in (1, 2)]
+
+    assert (first.text, second.text) == (FOUND, "Of water.")
+    assert [len(one) for one in records] == [1, 0] and len(world.tavily.requests) == 1
+
+
+@pytest.mark.parametrize("agent", ["ChattingAsking", "NestedAsking"])
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_a_tool_of_such_a_graph_asks(
+    nodes: list[str], start: Start, world: World, agent: str, allowed: bool
+) -> None:
+    world.settings["AGENT"] = f"tests.frameworks.langgraph_nodes:{agent}"
+    call = (("search_if_allowed", {"query": "green tea"}),)
+    world.model.reply(Reply("Let me look.", calls=call), Reply("Tea is made of leaves."))
+    room = Room(world, "telegram")
+    async with start("telegram") as bot:
+        room.ask("what is tea made of?")
+        card = await asked(room)
+        room.press(card, ALLOW if allowed else REFUSE)
+        await room.answered("Tea is made of leaves.")
+        await bot.dispatcher.wait_idle()
+        records = await bot.store.turns.list_calls(2)
+
+    assert "search_if_allowed" in card.text and "Query: green tea" in card.text
+    assert len(world.tavily.requests) == allowed == len(records)
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_a_call_in_the_same_node_as_one_that_asks_does_not_run_again(
+    nodes: list[str], start: Start, world: World, allowed: bool
+) -> None:
+    world.settings["AGENT"] = "tests.frameworks.langgraph_nodes:ChattingAsking"
+    NOTED.clear()
+    calls = (("take_note", {"text": "tea"}), ("search_if_allowed", {"query": "green tea"}))
+    world.model.reply(Reply("I note it, and look.", calls=calls), Reply("Tea is made of leaves."))
+    room = Room(world, "telegram")
+    async with start("telegram"):
+        room.ask("what is tea made of?")
+        card = await asked(room)
+        assert "Query: green tea" in card.text and NOTED == ["tea"]
+        room.press(card, ALLOW if allowed else REFUSE)
+        await room.answered("Tea is made of leaves.")
+
+    assert NOTED == ["tea"] and len(world.tavily.requests) == allowed
+    told = str(world.model.requests[-1].messages)
+    assert told.count("'take_note'") == 1 and "noted" in told
+
+
+async def test_what_a_model_writes_in_a_tool_is_not_the_answer(nodes: list[str], start: Start, world: World) -> None:
+    world.settings["AGENT"] = "tests.frameworks.langgraph_nodes:Thinking"
+    call = (("search_by_asking", {"query": "green tea"}),)
+    world.model.reply(Reply("Let me look.", calls=call), Reply("Hm, tea."), Reply("Tea is made of leaves."))
+    async with start("telegram") as bot:
+        [message] = await ask(world, bot, "what is tea made of?")
+
+    assert message.text == FOUND and "Hm, tea." in str(world.model.requests[-1].messages)
+
+
+async def test_what_a_model_said_and_a_node_repeats_is_told_once(nodes: list[str], start: Start, world: World) -> None:
+    world.settings["AGENT"] = "tests.frameworks.langgraph_nodes:Writing"
+    world.model.reply(Reply("research"), Reply("Tea is made of leaves."))
+    async with start("telegram") as bot:
+        [message] = await ask(world, bot, "what is tea made of?")
+
+    assert message.text == "Tea is made of leaves.\n\nThat is all."

@@ -12,8 +12,8 @@ from langgraph.types import Command
 
 from parley_chat.agent import Call, Checkpoint, Event, Question, Result
 from parley_chat.agents.langgraph_events import Reader
-from parley_chat.agents.langgraph_pauses import question_of, standings, tell_outcomes
-from parley_chat.agents.langgraph_state import CONFIG, checkpoint_of, load, open_calls, read_history, unpack
+from parley_chat.agents.langgraph_pauses import go_on, is_of_node, question_of
+from parley_chat.agents.langgraph_state import CONFIG, checkpoint_of, open_calls, read_history, unpack
 
 
 class LangGraphAgent:
@@ -41,9 +41,7 @@ class LangGraphAgent:
         graph = self._graph.copy({"checkpointer": saver})
         state = json.loads(decision.state) if decision is not None else {}
         if kept := question.checkpoint or state.get("graph", ""):
-            await load(saver, kept)
-            await tell_outcomes(graph, question.messages[len(question.messages) - question.done :])
-            (stands, *inner), given = await standings(graph), None
+            (stands, *inner), given = await go_on(graph, saver, kept, question), None
             told = list(stands.values.get("messages", []))
             for call in () if question.done else open_calls(told)[1]:
                 yield self._call(call)
@@ -71,7 +69,7 @@ class LangGraphAgent:
             if mode == "checkpoints" and not space and (decision is None or state["node"] not in event["next"]):
                 if now := await checkpoint_of(saver):
                     yield Checkpoint(now)
-                if decision is not None and decision.allowed and decision.call.id.startswith("interrupt-"):
+                if decision is not None and decision.allowed and is_of_node(decision.call.id):
                     yield Result(id=decision.call.id, text="The person allowed it, and it is done.")
                 decision = None
         if paused:

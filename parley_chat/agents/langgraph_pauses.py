@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -12,11 +13,18 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import ToolNode
 from langgraph.types import StateSnapshot
 
-from parley_chat.agent import Ask, Call, Event, Fault, Message
+from parley_chat.agent import Ask, Call, Event, Fault, Message, Question
 from parley_chat.agents.langgraph_events import Reader
-from parley_chat.agents.langgraph_state import CONFIG, dump, open_calls, pack
+from parley_chat.agents.langgraph_state import CONFIG, dump, load, messages_in, open_calls, pack, read_history, unpack
 
 _STOPS = "it stops and asks nobody: compile it without interrupt_before and interrupt_after; call interrupt() to ask"
+
+_OF_NODE = "interrupt-"
+
+
+def is_of_node(id: str) -> bool:
+    """Tell whether a call stands for what a node asked: no tool runs."""
+    return id.startswith(_OF_NODE)
 
 
 async def standings(graph: Any) -> list[Any]:
@@ -41,7 +49,7 @@ async def question_of(graph: Any, saver: InMemorySaver, reader: Reader) -> Event
     arguments = value if isinstance(value, dict) else {"question": value}
     asking = [one for one in inner if interrupt.id in [task.id for task in one.interrupts]][-1:]
     left = [call for one in asking for call in open_calls(one.values.get("messages", []))[1]]
-    asked = left[0] if left else {"id": f"interrupt-{interrupt.id}", "name": node, "args": arguments}
+    asked = left[0] if left else {"id": f"{_OF_NODE}{interrupt.id}", "name": node, "args": arguments}
     state = {"graph": await dump(saver), "id": interrupt.id, "node": node}
     return Ask(call=Call(id=asked["id"], name=asked["name"], arguments=asked["args"]), state=json.dumps(state))
 
@@ -57,8 +65,32 @@ def _about_call(reader: Reader, rest: dict[str, Any]) -> Ask:
     return Ask(call=Call(id=asked["id"], name=asked["name"], arguments=asked["args"]), state=json.dumps(state))
 
 
-async def tell_outcomes(graph: Any, done: Iterable[Message]) -> None:
-    """Give a graph that goes on after a restart what is known of the calls that it had begun: none runs again."""
+async def go_on(graph: Any, saver: InMemorySaver, text: str, question: Question) -> list[Any]:
+    """Bring a graph to where it stood, and give it what is known of the calls since: none runs again."""
+    stored, done = unpack(text), question.messages[len(question.messages) - question.done :]
+    history = [one for _, checkpoint, _, _ in stored for one in checkpoint["channel_values"].get("messages", [])]
+    history += [one for *_, writes in stored for _, name, value in writes for one in messages_in({name: value})]
+    known = {call["id"] for one in history if isinstance(one, AIMessage) for call in one.tool_calls}
+    [values] = [checkpoint["channel_values"] for space, checkpoint, *_ in stored if not space]
+    values["messages"] = [*values.get("messages", []), *_unknown(question, done, known)]
+    await load(saver, stored)
+    await _tell_outcomes(graph, done)
+    return await standings(graph)
+
+
+def _unknown(question: Question, done: tuple[Message, ...], known: set[str]) -> Iterator[Any]:
+    """Yield the calls that were made in subgraphs since, and their results."""
+    made = set[str]()
+    for one in read_history(replace(question, instructions="", messages=done)):
+        if isinstance(one, AIMessage):
+            calls = [call for call in one.tool_calls if call["id"] not in known and not is_of_node(call["id"])]
+            made |= {call["id"] for call in calls}
+            yield from [AIMessage(one.content, tool_calls=calls)] if calls else []
+        elif isinstance(one, ToolMessage) and one.tool_call_id in made:
+            yield one
+
+
+async def _tell_outcomes(graph: Any, done: Iterable[Message]) -> None:
     stands = await graph.aget_state(CONFIG)
     left = {call["id"] for call in open_calls(stands.values.get("messages", []))[1]}
     outcomes = [ToolMessage(one.text, tool_call_id=one.call) for one in done if one.call in left]

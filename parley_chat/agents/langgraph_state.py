@@ -42,9 +42,9 @@ async def checkpoint_of(saver: InMemorySaver) -> str:
     return text if len(text) <= _MOST_STATE else ""
 
 
-async def load(saver: InMemorySaver, text: str) -> None:
-    """Bring a graph back to where it stood when `dump` made this text."""
-    for space, checkpoint, metadata, writes in unpack(text):
+async def load(saver: InMemorySaver, stored: list[Any]) -> None:
+    """Bring a graph back to where it stood when `dump` packed this."""
+    for space, checkpoint, metadata, writes in stored:
         config: Any = {"configurable": {**CONFIG["configurable"], "checkpoint_ns": space}}
         config = await saver.aput(config, checkpoint, metadata, checkpoint["channel_versions"])
         for task in dict.fromkeys(task for task, *_ in writes):

@@ -203,3 +203,17 @@ class Writing(LangGraphAgent):
         made.add_edge("route", "researcher")
         made.add_edge("researcher", "writer")
         super().__init__(made.compile())
+
+
+class Handing(LangGraphAgent):
+    """Hands on to a graph after the answer to its question."""
+
+    def __init__(self) -> None:
+        made = StateGraph(Shopping)
+        made.add_node("plan", plan)
+        made.add_node("approve", approve)
+        made.add_node("clerk", Chatting()._graph)
+        made.set_entry_point("plan")
+        made.add_edge("plan", "approve")
+        made.add_edge("approve", "clerk")
+        super().__init__(made.compile())

@@ -407,3 +407,24 @@ async def test_what_a_model_said_and_a_node_repeats_is_told_once(nodes: list[str
         [message] = await ask(world, bot, "what is tea made of?")
 
     assert message.text == "Tea is made of leaves.\n\nThat is all."
+
+
+async def test_what_a_graph_in_the_graph_has_done_since_an_answer_is_not_done_again_after_a_kill(
+    nodes: list[str], world: World, process: Process
+) -> None:
+    world.settings["AGENT"] = "tests.frameworks.langgraph_nodes:Handing"
+    held = asyncio.Event()
+    world.model.reply(looks(), Reply(hang_before_headers=True, until=held), Reply("Tea is made of leaves."))
+    room = Room(world, "telegram")
+    await process.start()
+    await room.until(lambda: any(call.method == "getMe" for call in world.telegram.calls))
+    room.ask("buy me tea")
+    room.press(await asked(room), ALLOW)
+    await room.until(lambda: len(world.model.requests) == 2)
+    await process.kill()
+    held.set()
+    await process.start()
+    await room.until(lambda: any("made of leaves" in one.text for one in room.shown))
+
+    told = str(world.model.requests[2].messages)
+    assert told.count("'search_web'") == 1 and "'tool'" in told and len(world.tavily.requests) == 2

@@ -27,6 +27,7 @@ from bot.reply import Notices
 from bot.sentences import how_long, refuses, say
 from bot.store import InboxState, Store, TurnRecord
 from bot.turn import Approvals, Conversation, EndReason, Running, ThreadContext, TurnQueue
+from tools.programs.cancelling import complete
 
 log = logging.getLogger(__name__)
 
@@ -247,7 +248,14 @@ class CommandActions:
                 return
             if last is not None and isinstance(last.incoming, MessageSent | ControlPressed):
                 person = last.person if button else message.sender.id
-                await turns.take_over(id, last.id, message.chat, person, asks_again=True, messages=button)
+
+                async def take_over(last: int = last.id, person: str = person) -> None:
+                    await turns.take_over(id, last, message.chat, person, asks_again=True, messages=button)
+                    if button:
+                        await self.conversation.settling.drop(last)
+
+                # A change of the question may end this turn at once, and takes over only this turn's messages.
+                await complete(take_over())
                 await self.approvals.show(last.id, message.chat)
         record = await turns.find_record(id)
         former = None if record is None else record.incoming

@@ -56,7 +56,7 @@ from bot.turn.task import AgentOf, TaskMaker
 from bot.turn.thread_context import ThreadContext
 from bot.turn.tool_offer import ToolOffer
 from tools.calling.registry import ToolRegistry
-from tools.programs.cancelling import Contained
+from tools.programs.cancelling import Contained, complete
 
 log = logging.getLogger(__name__)
 
@@ -269,7 +269,7 @@ class Conversation:
             await self._refuse(run, named.problem)
             return
         if question.replaces:
-            await self.settling.drop(await self._loading.take_over(run))
+            await complete(self._loading.take_over(run, self.settling.drop))
         known = await self._look_up(run)
         if run.job and known.before.began:
             run.limits.end_by(self.clock.monotonic() + known.before.began + JOB_SECONDS - self.clock.wall())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from bot.context import Briefings, ChatBook, ChatFacts, ChatOptions, Past, Pinned, user_entry, with_spoken
@@ -55,14 +56,15 @@ class Loading:
     def __post_init__(self) -> None:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
 
-    async def take_over(self, run: Run) -> int:
-        """Open a turn in place of the one that it replaces, if not yet done, and return that turn.
+    async def take_over(self, run: Run, drop: Callable[[int], Awaitable[None]]) -> None:
+        """Open a turn in place of the one that it replaces, if not yet done, and `drop` that one's reply: whoever still
+        shows it would post it anew, since its messages are gone.
 
         Raises:
             StoreError: the store fails now.
         """
         question = run.question
-        return await self.store.turns.take_over(run.turn, question.replaces, question.chat, question.sender.id)
+        await drop(await self.store.turns.take_over(run.turn, question.replaces, question.chat, question.sender.id))
 
     async def look_up(self, run: Run) -> Known:
         """Count this process's attempt, and load what an answer to the question needs.

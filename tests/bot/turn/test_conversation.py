@@ -14,7 +14,7 @@ from bot.agent import Agent, Event, Task
 from bot.context import Admitted
 from bot.contract.clock import Backoff
 from bot.contract.errors import StoreError, TooLong, Unreachable
-from bot.contract.messages import Enclosure, EnclosureKind, MessageSent, Quoted
+from bot.contract.messages import ChatId, Enclosure, EnclosureKind, MessageSent, Quoted
 from bot.contract.transcript import AssistantEntry, Usage
 from bot.store.records import TurnRecord
 from bot.turn import conversation as module
@@ -255,6 +255,39 @@ async def test_where_the_process_ends_the_turn_is_left_to_the_next_in_the_same_m
         await turn.run()
 
         assert it.shown() == ["All of it."]
+
+
+async def test_who_replaces_a_turn_ends_what_still_shows_it_however_soon_it_is_replaced_itself(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the former answer was posted anew: its messages had passed to the turn that came last."""
+    async with rig() as it:
+        it.model.reply(Reply("Tea."))
+        former = await turn_of(it, "Tell me")
+        await former.run()
+        dropped, taken, goes_on = list[int](), asyncio.Event(), asyncio.Event()
+        take_over = it.bot.store.turns.take_over
+
+        async def slowly(turn: int, old: int, chat: ChatId, person: str) -> int:
+            old = await take_over(turn, old, chat, person)
+            taken.set()
+            await goes_on.wait()
+            return old
+
+        async def drop(turn: int) -> None:
+            dropped.append(turn)
+
+        monkeypatch.setattr(it.bot.store.turns, "take_over", slowly)
+        monkeypatch.setattr(it.bot.conversation.settling, "drop", drop)
+        changed = await turn_of(it, "Tell me more", replaces=former.id)
+        task = changed.begin()
+        await asyncio.wait_for(taken.wait(), PATIENCE)
+        changed.running.ending = EndReason.REPLACED
+        task.cancel()
+        goes_on.set()
+        await asyncio.gather(task, return_exceptions=True)
+
+        assert dropped == [former.id]
 
 
 async def test_cancelled_for_no_reason_it_says_nothing_and_is_left_to_the_next(rig: OpenRig) -> None:

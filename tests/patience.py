@@ -18,11 +18,16 @@ def slowed(seconds: float) -> float:
 
 
 def slowness() -> float:
-    """Return how many times longer than on a quiet machine something takes now: programs that want a core, by cores."""
+    """Return how many times longer than on a quiet machine something takes now.
+
+    Programs that want a core, by cores, and what a process of this niceness gets beside those of the usual one: each
+    level costs it a fifth of its share (sched(7)).
+    """
     running = 1.0
     try:
         with open("/proc/loadavg", encoding="ascii") as file:  # noqa: PTH123
             running = float(file.read().split()[3].partition("/")[0])
     except OSError:  # not Linux
         pass
-    return max(1.0, running / (os.cpu_count() or 1), os.getloadavg()[0] / (os.cpu_count() or 1))
+    waiting = max(1.0, running / (os.cpu_count() or 1), os.getloadavg()[0] / (os.cpu_count() or 1))
+    return waiting * 1.25 ** max(0, os.nice(0))

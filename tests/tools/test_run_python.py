@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,11 @@ from tests.patience import slowed
 from tools.calling.registry import ToolRegistry
 from tools.contract.base import ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, Unavailable
 from tools.run_python import CodeRunner, open_tool, written
+from tools.sandbox import bwrap
 from tools.sandbox.bwrap import Bubblewrap
 from tools.sandbox.cell import Cell, SandboxFailed
 from tools.sandbox.choice import Choice
+from tools.sandbox.limits import Limits
 from tools.settings import CodeSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,8 +37,12 @@ def _settings(**given: object) -> CodeSettings:
 
 
 @pytest.fixture
-async def registry() -> AsyncIterator[ToolRegistry]:
-    registry = ToolRegistry([open_tool(_settings())])
+async def registry(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ToolRegistry]:
+    """With the limits in real time that a test needs here and now: its first cell also tests the sandbox."""
+    monkeypatch.setattr(bwrap, "Limits", lambda: Limits(wall=slowed(Limits().wall)))
+    tool = open_tool(_settings())
+    tool.spec = replace(tool.spec, timeout=slowed(20.0))
+    registry = ToolRegistry([tool])
     yield registry
     await registry.close()
 

@@ -20,6 +20,8 @@ Names: TypeAlias = Callable[[str], str]
 _ANGLE = re.compile(r"<([^<>\n]*)>")
 _NO_PREVIEW: Final = "[no preview available]"
 """Slack's text for a message without text."""
+_PREVIEWS: Final = ("from_url", "original_url", "app_unfurl_url", "is_share", "is_msg_unfurl", "bot_id")
+"""Fields of attachments that their writer did not make."""
 _ASIDE: Final = {"text": "", "author_name": "", "footer": "", "fallback": ""}
 """Parts of a shared message that are read separately, or name its place."""
 _DEEPEST: Final = 12
@@ -37,20 +39,35 @@ def shown_text(message: Json, most: int = LONGEST_TEXT, *, own: str = "") -> str
     Args:
         own: the bot's id as a person: for its own messages `text` is complete.
     """
-    return _joined((written_text(message, own=own), *_attached(message, 0)), most)
+    return _joined((_own_text(message, own), *_attached(message, 0)), most)
 
 
 def written_text(message: Json, *, own: str = "") -> str:
-    """Return what a person sees of a message itself, without its attachments.
+    """Return what a person sees of a message itself: its text, and the tables pasted into it.
 
-    For a person's message in Slack `text` is complete. If an app shows blocks, `text` is only the notification.
+    Slack stores a pasted table as an attachment with only blocks; the other attachments are previews.
     """
-    text = text_in(message)
+    pasted = (line for one in _list(message, "attachments") if _is_pasted(one) for line in _blocks(one["blocks"], 1))
+    return _joined((_own_text(message, own), *pasted), LONGEST_TEXT)
+
+
+def _own_text(message: Json, own: str) -> str:
+    """Return what a person sees of a message without its attachments.
+
+    For a person's message `text` contains the rich text of the blocks. If an app shows blocks, `text` is only the
+    notification.
+    """
+    text, blocks = text_in(message), message.get("blocks")
     by_app = bool(message.get("bot_id")) and message.get("user") != (own or None)
     if by_app or not text.strip():
-        shown = _joined(_blocks(message.get("blocks"), 0), LONGEST_TEXT)
-        return shown or text
-    return text
+        return _joined(_blocks(blocks, 0), LONGEST_TEXT) or text
+    if message.get("bot_id"):
+        return text
+    return _joined((text, *_blocks([one for one in _only_maps(blocks) if one.get("type") == "table"], 0)), LONGEST_TEXT)
+
+
+def _is_pasted(attachment: Json) -> bool:
+    return bool(attachment.get("blocks")) and not any(attachment.get(name) for name in _PREVIEWS)
 
 
 def shared_text(shared: Json) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapters.slack.reading import readable, shared_text, shown_text, written_text
-from bot.contract import MessageSent, Quoted
+from bot.contract import MessageEdited, MessageSent, Quoted
 from playground.slack import SlackServer
 from tests.adapters.slack.test_adapter import Inbox, listening
 from tests.adapters.slack.test_threads import before
@@ -174,3 +174,33 @@ async def test_an_alert_is_known_in_a_thread_as_a_forward_and_as_a_question(
     quoted = [one.quoted for one in inbox.sent if isinstance(one, MessageSent) and isinstance(one.quoted, Quoted)]
     assert [one.text for one in quoted] == ["Disk full on db-7 (https://g.example)", SEEN]
     assert inbox.sent[-1].text == "what is up?"
+
+
+TABLE = {"type": "table", "rows": [[{"type": "raw_text", "text": "host"}, {"type": "raw_text", "text": "load"}],
+         [{"type": "raw_text", "text": "db-7"}, rich(section(words("9")))]]}  # fmt: skip
+PASTED = {"blocks": [TABLE], "fallback": "[no preview available]"}
+"""As Slack stores cells of a spreadsheet that somebody pastes: in no text."""
+
+
+async def test_a_table_that_somebody_pastes_is_a_part_of_the_question(slack: SlackServer, clock: FakeClock) -> None:
+    """Also as the whole message, in an edit, in the thread, and where Slack puts it among the blocks."""
+    inbox = Inbox()
+    mine = f"<@{slack.bot_user_id}> which is loaded?"
+
+    async with listening(slack, inbox.deliver, clock) as adapter:
+        root = slack.say("C1", mine, person="U1", attachments=[PASTED])
+        slack.say("C1", mine, person="U1", blocks=[rich(section(words("which is loaded?"))), TABLE])
+        await inbox.until(2)
+        slack.say(slack.direct("U1"), "", person="U1", attachments=[PASTED])
+        await inbox.until(3)
+        slack.say("C1", f"{mine} https://a.b", person="U1", attachments=[{"from_url": "https://a.b", **PASTED}])
+        await inbox.until(4)
+        slack.edit("C1", root, f"<@{slack.bot_user_id}> which is idle?")
+        await inbox.until(5)
+        found, _ = await before(slack, adapter, root).page(0.0, "")
+
+    table = "host | load\ndb-7 | 9"
+    said = [one.text for one in inbox.taken[:5] if isinstance(one, MessageSent | MessageEdited)]
+    asked = f"which is loaded?\n{table}"
+    assert said == [asked, asked, table, "which is loaded? https://a.b", f"which is idle?\n{table}"]
+    assert [one.text for one in found] == [f"which is idle?\n{table}"]

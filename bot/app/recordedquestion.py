@@ -58,6 +58,8 @@ class RecordedAttachments:
 
     async def bring(self, question: MessageSent, room: int = 0) -> tuple[MessageSent, tuple[Picture, ...]]:
         """Return the question with its attachments as the model read them, and stand-ins for its pictures."""
+        if not isinstance(self._recording.question, MessageSent):
+            return question, ()
         known = question_as_read(self._recording)
         if question.text != known.text and question.delivery != known.delivery:
             return question, ()

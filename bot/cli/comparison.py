@@ -78,10 +78,18 @@ def compare_requests(stored: Recording, model: RecordedModel) -> list[str]:
     wrong = []
     for place, ((one, number), request) in enumerate(zip(asked, model.requests, strict=True), 1):
         told = without_boundaries(str(request.get("messages")))
-        for text in _list_read(one.entries, number):
+        for text in (*_list_continued(one), *_list_read(one.entries, number)):
             if repr(text)[1:-1] not in told and text not in told:
                 wrong.append(f"request {place} to the model has no {_shorten(text)}")
     return wrong
+
+
+def _list_continued(recording: Recording) -> list[str]:
+    """Return the end of the answer that the model must have read to continue it."""
+    if recording.about is None:
+        return []
+    answers = [one.text.rstrip() for one in recording.before if isinstance(one, AssistantEntry)]
+    return [one[-_SHOWN:] for one in answers[-1:]]
 
 
 def _list_read(entries: Sequence[Entry], number: int) -> list[str]:

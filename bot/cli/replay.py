@@ -191,15 +191,16 @@ async def _write_history(url: str, recording: Recording) -> None:
     async with Store.open(url, clock=SystemClock()) as store:
         if summary:
             await _write_turn(store, recording, "summarised", (UserEntry("…"), AssistantEntry("…")))
-            await store.history.set_summary(recording.question.chat, summary, 2, origin, first=1, after=0)
-        if recording.before:
+            await store.history.set_summary(asked_first(recording).chat, summary, 2, origin, first=1, after=0)
+        if recording.before or recording.about is not None:
             await _write_turn(store, recording, "before", recording.before)
 
 
 async def _write_turn(store: Store, recording: Recording, name: str, entries: Sequence[Entry]) -> None:
-    """Write entries into the history of the question's chat."""
+    """Write entries into the history of the question's chat, as a turn of its person."""
     question = asked_first(recording)
-    earlier = replace(question, delivery=name, also=(), message_id=name, quoted=None, enclosed=(), command="")
+    word = "" if recording.about is None else question.command  # a continued job is one, too
+    earlier = replace(question, delivery=name, also=(), message_id=name, quoted=None, enclosed=(), command=word)
     turn = await store.intake.take_in(earlier)
     assert turn is not None
     await store.turns.begin(turn, question.chat, question.sender.id)
@@ -207,12 +208,15 @@ async def _write_turn(store: Store, recording: Recording, name: str, entries: Se
 
 
 def asked_first(recording: Recording) -> MessageSent:
-    """Return the question as a person would write it now, alone, without what joined it later."""
-    question = recording.question
+    """Return the question as a person would write it now, alone, without what joined it later; for *Continue*, the one
+    whose answer it continues."""
+    question, about = recording.question, recording.about
+    if about is not None:
+        question = replace(about, sender=question.sender, target=question.target)
     assert isinstance(question, MessageSent)
     plain: dict[str, Any] = dict.fromkeys(("follow_up", "unfinished", "severed", "beside"), False)
     plain |= dict.fromkeys(("replies_to", "completes", "album"), "")
-    text = heard_in(recording)[0]
+    text = question.text if about is not None else heard_in(recording)[0]
     return replace(question, **plain, text=text, sent_at=0.0, replaces=0, joined=False)
 
 
@@ -264,12 +268,13 @@ class _Repetition:
             await self._store.recordings.number_next(one.turn)
             await self._dispatcher.deliver(self._question)
         else:
-            asking = await self._store.turns.find_newest()
-            approval = await self._store.approvals.load(asking)
-            if approval is None:
+            answered = await self._store.turns.find_newest()
+            approval = await self._store.approvals.load(answered)
+            if approval is None and one.about is None:
                 return None
             await self._store.recordings.number_next(one.turn)
-            pressed = replace(question, turn=asking, mark=approval.mark, sender=self._question.sender)
+            mark = "" if approval is None else approval.mark
+            pressed = replace(question, turn=answered, mark=mark, sender=self._question.sender)
             await self._dispatcher.deliver(replace(pressed, sent_at=0.0))
         await self._dispatcher.wait_idle()
         found = await self._store.recordings.load_alone(await self._store.turns.find_newest())

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from bot.cli.replay import kept_settings, load, repeat, repeat_once
-from bot.contract import MessageSent, Quoted, ReplyTarget, SettingsError, UserEntry
+from bot.contract import ControlPressed, MessageSent, Quoted, ReplyTarget, SettingsError, UserEntry
 from bot.settings import Configuration
 from bot.store import Recording
 from tools.contract.base import Json
@@ -112,12 +112,15 @@ def replace_people(recording: Recording, mask: Callable[[str], str]) -> Recordin
     part: Json = value
     for number, one in enumerate(recording.all, 1):
         assert isinstance(part, dict)
-        question = part["question"]
-        assert isinstance(question, dict)
-        question |= {"delivery": f"d{number}", "target": _elsewhere(one.question.target)}
-        question.pop("also", None)
-        for enclosed in _enclosed_in(question):
-            enclosed["source"] = "a file" if enclosed.get("source") else ""
+        for name in ("question", "about"):
+            question = part[name]
+            if question is None:
+                continue
+            assert isinstance(question, dict)
+            question |= {"delivery": f"d{number}", "target": _elsewhere(one.question.target)}
+            question.pop("also", None)
+            for enclosed in _enclosed_in(question):
+                enclosed["source"] = "a file" if enclosed.get("source") else ""
         part = part["then"]
     names, ids = _names_of(recording), _ids_of(recording)
     words = {name: f"Person{number}" for number, whole in enumerate(names, 1) for name in _parts_of(whole)}
@@ -176,17 +179,21 @@ def _replaced(value: Json, say: Callable[[str], str]) -> Json:
             return value
 
 
-def _quotes(recording: Recording) -> tuple[Quoted, ...]:
-    return recording.question.quotes if isinstance(recording.question, MessageSent) else ()
+def _asked(recording: Recording) -> list[MessageSent | ControlPressed]:
+    """Return what asked, and the question that it continues."""
+    return [recording.question, *(() if recording.about is None else (recording.about,))]
+
+
+def _quotes(recording: Recording) -> list[Quoted]:
+    return [quoted for one in _asked(recording) if isinstance(one, MessageSent) for quoted in one.quotes]
 
 
 def _names_of(recording: Recording) -> list[str]:
     """Return the shown names of all people in a recording: who asked, is quoted, or spoke before in a group."""
     names = []
     for each in recording.all:
-        question = each.question
-        names += [question.sender.name, *(quoted.author for quoted in _quotes(each))]
-        if question.group:
+        names += [*(one.sender.name for one in _asked(each)), *(quoted.author for quoted in _quotes(each))]
+        if each.question.group:
             told = (one.text for one in (*each.before, *each.entries) if isinstance(one, UserEntry))
             names += [name for text in told for name in _SPEAKER.findall(text)]
     return list(dict.fromkeys(name for name in names if name.strip()))
@@ -207,9 +214,9 @@ def _ids_of(recording: Recording) -> list[str]:
     whole = list[str]()
     chat = recording.question.chat
     for each in recording.all:
-        question = each.question
-        whole += [chat.account, chat.chat, chat.thread, question.message_id, question.replies_to, question.sender.id]
-        whole += question.sender.groups
+        for one in _asked(each):
+            whole += [one.chat.account, one.chat.chat, one.chat.thread, one.message_id, one.replies_to, one.sender.id]
+            whole += one.sender.groups
         whole += [quoted.message_id for quoted in _quotes(each)]
         whole += [each.summary[1], *(one.origin for one in (*each.before, *each.entries))]
     parts = (part for id in whole for part in re.split(r"[:/]", id.removeprefix(f"{chat.platform}:")))

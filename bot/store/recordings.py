@@ -34,6 +34,7 @@ MOST_BEFORE: Final = 200
 MOST_DECISIONS: Final = 20
 """The most decisions, one after another, that a recording follows."""
 _DECISIONS: Final = (Control.ALLOW, Control.DENY)
+_PRESSES: Final = (*_DECISIONS, Control.CONTINUE)
 _TURN = """
     SELECT t.chat, i.incoming, t.state, t.visible, t.first_sequence, t.last_sequence, t.continues,
         c.since_sequence, c.summary_upto, c.summary, c.summary_origin, t.ended_at,
@@ -65,7 +66,9 @@ class Recording:
 
     turn: int
     question: MessageSent | ControlPressed
-    """What asked: a message, or a person's decision about a call of the turn before."""
+    """What asked: a message, a person's decision about a call of the turn before, or *Continue*."""
+    about: MessageSent | None = None
+    """The question whose answer *Continue* continues."""
     entries: tuple[Entry, ...]
     """The question as the model read it, the passes, their results, and what joined it meanwhile."""
     calls: tuple[CallRecord, ...]
@@ -111,6 +114,7 @@ class Recording:
         return {
             "turn": self.turn,
             "question": json.loads(incoming_to_json(self.question)),
+            "about": None if self.about is None else json.loads(incoming_to_json(self.about)),
             "summary": list(self.summary),
             "before": [json.loads(entry_json(one)) for one in self.before],
             "entries": [json.loads(entry_json(one)) for one in self.entries],
@@ -136,12 +140,14 @@ class Recording:
 
     @classmethod
     def _from_value(cls, value: dict[str, Any]) -> Recording:
-        question, then = incoming_from_json(json.dumps(value["question"])), value.get("then")
+        question, then, about = incoming_from_json(json.dumps(value["question"])), value.get("then"), value.get("about")
         if not isinstance(question, MessageSent | ControlPressed):
             raise ValueError("its question is neither a message nor a decision")
+        asked = None if about is None else incoming_from_json(json.dumps(about))
         return cls(
             turn=value["turn"],
             question=question,
+            about=asked if isinstance(asked, MessageSent) else None,
             entries=_entries(json.dumps(one) for one in value["entries"]),
             calls=tuple(_call_from_json(one) for one in value["calls"]),
             before=_entries(json.dumps(one) for one in value["before"]),
@@ -220,6 +226,7 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
     entries = () if first is None else _entries(body for (body,) in db.execute(_ENTRIES, (chat, first - 1, last)))
     try:
         asker = _check(question, entries, ended, TurnState(state), "failed" in noted)
+        about = _find_continued(db, asker)
         made = [one for one in entries if isinstance(one, AssistantEntry) and one.provider]
         # A turn that was stopped while its last pass was being stored has only the calls of that pass.
         kept = [one for one in list_calls(db, turn) if state != TurnState.STOPPED or one.passnumber <= len(made)]
@@ -239,6 +246,7 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
     return Recording(
         turn=turn,
         question=asker,
+        about=about,
         entries=entries,
         calls=calls,
         before=_entries(reversed(bodies)),
@@ -264,7 +272,7 @@ def _check(
     Raises:
         _Missing: the turn cannot be repeated from what is stored.
     """
-    if isinstance(question, ControlPressed) and question.control in _DECISIONS:
+    if isinstance(question, ControlPressed) and question.control in _PRESSES:
         asker: MessageSent | ControlPressed = question
     elif isinstance(question, MessageSent):
         asker = question
@@ -287,6 +295,26 @@ def _check(
         if holds:
             raise _Missing(reason)
     return asker
+
+
+def _find_continued(db: Connection, asker: MessageSent | ControlPressed) -> MessageSent | None:
+    """Return the question whose answer a press of *Continue*, or of several in a row, continues; None if nothing of
+    that kind asked.
+
+    Raises:
+        _Missing: it is deleted.
+    """
+    if not isinstance(asker, ControlPressed) or asker.control is not Control.CONTINUE:
+        return None
+    pressed: Incoming = asker
+    while isinstance(pressed, ControlPressed):
+        sql = "SELECT i.incoming FROM turns t JOIN inbox i ON i.id = t.question WHERE t.id = ?"
+        row = db.execute(sql, (pressed.turn,)).fetchone()
+        if row is None:
+            raise _Missing("the question whose answer it continues is deleted")
+        pressed = incoming_from_json(row[0])
+    assert isinstance(pressed, MessageSent)
+    return pressed
 
 
 def _with_files(db: Connection, turn: int, record: CallRecord) -> CallRecord:

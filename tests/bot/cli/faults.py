@@ -10,6 +10,7 @@ import pytest
 
 from bot.app import RecordedTools
 from bot.app.output import Output
+from bot.context import Past
 from bot.contract import Button, Control, Drawn, File, MessageRef, MessageSent, Page, ReplyTarget, Status
 from bot.reply.course import Noting
 from tools.contract.base import ToolResult
@@ -174,6 +175,14 @@ async def _nothing_heard(*_: object) -> list[object]:
     return []
 
 
+async def _no_job(*_: object) -> str:
+    return ""
+
+
+async def _nothing_known(*_: object) -> Past:
+    return Past(None, ())
+
+
 async def _no_footer(*_: object) -> list[str]:
     return ["Written by a model."]
 
@@ -286,6 +295,14 @@ FAULTS: Final[Mapping[str, tuple[str, Plant]]] = {
         "a file that cannot be read",
         put("bot.safety.enclosures._left_out", lambda *_: ""),
     ),
+    "Continue asks in Chinese": ("continued", said("bot.commands.presses.say", "zh-Hans")),
+    "Continue asks in English": ("continued in Chinese", said("bot.commands.presses.say", "en")),
+    "a continued job is no job": ("continued job", put("bot.commands.presses.Presses._job_of", _no_job)),
+    "Continue forgets what it continues": (
+        "continued after a stop",
+        put("bot.context.brief.Briefings.load_past", _nothing_known),
+    ),
+    "an answer that was asked for anew has lost its buttons": ("regenerated", buttons(lambda given: ())),
     "a job keeps its plan": ("job", put("bot.turn.draft.Draft.end_progress", lambda self: None)),
 }
 

@@ -13,9 +13,9 @@ from bot.cli.replay import load
 from bot.cli.replaytest import write_test
 from bot.contract import reference_of
 from playground.model import Reply
-from tests.bot.cli import faults, test_replay, test_replaykinds
+from tests.bot.cli import faults, test_replay
 from tests.bot.cli.replaying import Stored, calls, storing
-from tests.bot.cli.test_replaykinds import Made
+from tests.bot.cli.replaykinds import KINDS, Made
 
 PLATFORMS = ("telegram", "slack", "discord")
 
@@ -28,7 +28,7 @@ def _scripted(*replies: Reply) -> Made:
 
 
 MADE: Mapping[str, Made] = {
-    **test_replaykinds.KINDS,
+    **KINDS,
     "plain": _scripted(Reply("Tea is a **leaf**.", reasoning="They ask about tea.")),
     "search": _scripted(calls("tea"), Reply("It costs 800 yen [1].")),
     "several": _scripted(calls("tea", "cups"), Reply("Tea [1], cups [2].")),

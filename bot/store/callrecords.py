@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from bot.contract import ToolEntry, entry_from_json
+from bot.contract import ToolEntry
+from bot.store.history import entries_of
 from bot.store.records import CallRecord
 from bot.store.sql import Connection, Row
-from bot.store.text import result_from_json
+from bot.store.text import result_from_json, to_json
 from tools.contract.base import ToolCall, ToolStatus
-from tools.contract.plaintext import read_stored
+from tools.contract.plaintext import read_stored, to_plain
+
+
+def call_columns(call: ToolCall) -> tuple[str, str, str, str]:
+    """Return `call_id`, `name`, `arguments` and `problem` of a call's row."""
+    return to_plain(call.id), to_plain(call.name), to_json(dict(call.arguments)), to_plain(call.problem)
 
 
 def list_calls(db: Connection, turn: int) -> list[CallRecord]:
@@ -23,15 +29,8 @@ def list_calls(db: Connection, turn: int) -> list[CallRecord]:
 
 def _texts_in_history(db: Connection, turn: int) -> dict[str, list[str]]:
     """Return the result texts of an ended turn by call id, in order: only the history has them."""
-    rows = db.execute(
-        "SELECT coalesce(h.body, b.body) FROM turns t "
-        "JOIN history h ON h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence "
-        "LEFT JOIN bodies b ON b.id = h.aside WHERE t.id = ?",
-        (turn,),
-    )
     texts: dict[str, list[str]] = {}
-    for (body,) in rows:
-        entry = entry_from_json(body)
+    for entry in entries_of(db, turn):
         if isinstance(entry, ToolEntry):
             texts.setdefault(entry.call_id, []).append(entry.text)
     return texts

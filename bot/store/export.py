@@ -107,21 +107,8 @@ def _read(db: Connection, extent: Extent, after: int, before: int) -> list[dict[
 
 def _turn(columns: list[Any]) -> dict[str, Any]:
     names = (
-        "turn",
-        "person",
-        "question",
-        "state",
-        "answer",
-        "reasoning",
-        "model",
-        "usage",
-        "cost",
-        "error",
-        "started_at",
-        "ended_at",
-        "replaced_by",
-        "rating",
-        "continues",
+        *("turn", "person", "question", "state", "answer", "reasoning", "model", "usage", "cost", "error"),
+        *("started_at", "ended_at", "replaced_by", "rating", "continues"),
     )
     turn = dict(zip(names, columns, strict=True))
     turn["question"] = read_stored(turn["question"])

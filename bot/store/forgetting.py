@@ -87,11 +87,8 @@ async def wipe_traces(writer: Writer) -> bool:
 
 
 def _delete_history(db: Connection, id: int) -> int:
-    rows = list(
-        db.execute(
-            "SELECT sequence, aside FROM history WHERE chat = ? ORDER BY sequence LIMIT ?", (id, _STEP)
-        ).fetchall()
-    )
+    query = "SELECT sequence, aside FROM history WHERE chat = ? ORDER BY sequence LIMIT ?"
+    rows = db.execute(query, (id, _STEP)).fetchall()
     if rows:
         db.executemany("DELETE FROM bodies WHERE id = ?", [(row[1],) for row in rows if row[1] is not None])
         db.execute("DELETE FROM history WHERE chat = ? AND sequence <= ?", (id, rows[-1][0]))

@@ -268,6 +268,17 @@ def add_entries(
     return (first, int(last)) if rows else (None, None)
 
 
+def entries_of(db: Connection, turn: int) -> list[Entry]:
+    """Return what an ended turn left in the history, in order; empty while it runs."""
+    rows = db.execute(
+        "SELECT coalesce(h.body, b.body) FROM turns t "
+        "JOIN history h ON h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence "
+        "LEFT JOIN bodies b ON b.id = h.aside WHERE t.id = ? ORDER BY h.sequence",
+        (turn,),
+    )
+    return [entry_from_json(body) for (body,) in rows.fetchall()]
+
+
 def rough_tokens(entry: Entry) -> int:
     """Estimate the token count of an entry: one token for three bytes, which is one Chinese character."""
     return len(entry_to_json(entry).encode(errors="replace")) // 3 + 1

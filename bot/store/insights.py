@@ -5,7 +5,6 @@ Nothing here reads more of a table than it shows: sums are read from `bot/store/
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, TypeAlias
@@ -14,7 +13,7 @@ from bot.contract import ChatId
 from bot.store.finding import find
 from bot.store.queries import Queries
 from bot.store.sql import Connection
-from bot.store.sums import DAY, LATE
+from bot.store.sums import DAY, LATE, SUMS, date_of
 from bot.store.turnlists import MOST, Period, list_names, list_turns, newest_turns_of, read_turns, whole
 from bot.store.turnstory import tell_turn
 from bot.store.used import first_since
@@ -25,12 +24,7 @@ PERSON_DAYS: Final = 90
 """The longest period in which people are listed: they are summed by day, so a longer one would read too much."""
 _TOP: Final = 10
 _NEVER: Final = 1e15
-_FIRST_DAY: Final = datetime.date(1970, 1, 1).toordinal()
-_SUMS: Final = (
-    *("turns", "failed", "prompt", "completion", "dollars", "timed", "first_words", "waited", "late", "edits"),
-    "refusals",
-)
-_SUMMED: Final = ", ".join(f"sum({name})" for name in _SUMS)
+_SUMMED: Final = ", ".join(f"sum({name})" for name in SUMS)
 _RATED: Final = "SELECT count(*) FROM turns t WHERE t.chat = c.id AND t.rating = ? AND t.rating <> ''"
 
 Asked: TypeAlias = Mapping[str, str]
@@ -65,7 +59,7 @@ def _period(asked: Asked, now: float) -> Period:
 
 def _read_overview(period: Period, asked: Asked, db: Connection) -> Told:
     by_day = db.execute(
-        f"SELECT day, platform, model, {', '.join(_SUMS)} FROM days WHERE day >= ? ORDER BY day, platform, model",
+        f"SELECT day, platform, model, {', '.join(SUMS)} FROM days WHERE day >= ? ORDER BY day, platform, model",
         (period.first,),
     ).fetchall()
     before = db.execute(
@@ -74,13 +68,13 @@ def _read_overview(period: Period, asked: Asked, db: Connection) -> Told:
     since = first_since(db, period.since)
     [(chats,)] = db.execute("SELECT count(*) FROM chats WHERE last_at >= ?", (period.since,)).fetchall()
     [(bad,)] = db.execute("SELECT count(*) FROM turns WHERE rating = 'bad' AND id >= ?", (since,)).fetchall()
-    totals = [sum(row[at] for row in by_day) for at in range(3, 3 + len(_SUMS))]
+    totals = [sum(row[at] for row in by_day) for at in range(3, 3 + len(SUMS))]
     return {
         **_told_of(period),
-        "totals": {**dict(zip(_SUMS, totals, strict=True)), "chats": chats, "bad": bad},
-        "before": dict(zip(_SUMS, (value or 0 for value in before), strict=True)),
+        "totals": {**dict(zip(SUMS, totals, strict=True)), "chats": chats, "bad": bad},
+        "before": dict(zip(SUMS, (value or 0 for value in before), strict=True)),
         "by_day": [
-            {"day": date_of(day), "platform": platform, "model": model, **dict(zip(_SUMS, sums, strict=True))}
+            {"day": date_of(day), "platform": platform, "model": model, **dict(zip(SUMS, sums, strict=True))}
             for day, platform, model, *sums in by_day
         ],
         "people": _people(db, period, _TOP),
@@ -212,10 +206,6 @@ VIEWS: Final[Mapping[str, Callable[[Period, Asked, Connection], Told | None]]] =
 }
 """View → what reads it. Parameters: `tool`; `kind` and `before` (a turn) of turns; `before` (a time) of chats; `chat`,
 `person`, `turn`; `q` and `before` (a turn) of a search."""
-
-
-def date_of(day: int) -> str:
-    return datetime.date.fromordinal(_FIRST_DAY + day).isoformat()
 
 
 def _told_of(period: Period) -> Told:

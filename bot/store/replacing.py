@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from bot.contract import BEFORE_FIRST_PASS, OUTSIDE, AssistantEntry, ChatId, Entry, MessageSent, Usage, join_origins
 from bot.store.approvals import DECIDED, withdraw_replaced
 from bot.store.branches import CHAIN, find_newest_answer
+from bot.store.callrecords import call_columns
 from bot.store.incoming import incoming_from_json
 from bot.store.records import CallRecord
 from bot.store.retention import BYTES_OF_TURN, remove_turn
 from bot.store.sql import Connection
 from bot.store.states import PageState, TurnState
 from bot.store.sums import count_turn
-from bot.store.text import entry_json, result_json, to_json, usage_json
+from bot.store.text import entry_json, result_json, usage_json
 from tools.contract.base import ToolCall, ToolResult, ToolStatus
 
 _TAKEN_BACK = (
@@ -116,22 +117,11 @@ def keep_effects(db: Connection, new: int, calls: list[CallRecord], told: list[E
             # The other turn paid for it, and has its sources' numbers.
             facts = result_json(replace(one.result, dollars=0.0, sources=()))
             text, status = one.result.text, one.status
-        call = record.call
+        *columns, _ = call_columns(record.call)
         db.execute(
             "INSERT INTO calls (turn, pass, position, call_id, name, arguments, problem, effects, status, result, "
             "text, started_at, seconds) VALUES (?, 1, ?, ?, ?, ?, '', 1, ?, ?, ?, ?, ?)",
-            (
-                new,
-                record.position,
-                call.id,
-                call.name,
-                to_json(dict(call.arguments)),
-                status,
-                facts,
-                text,
-                one.started_at,
-                one.seconds,
-            ),
+            (new, record.position, *columns, status, facts, text, one.started_at, one.seconds),
         )
 
 

@@ -174,9 +174,8 @@ def remove_turn(
     entries = "FROM history WHERE chat = ? AND sequence BETWEEN ? AND ?"
     db.execute(f"DELETE FROM bodies WHERE id IN (SELECT aside {entries})", (chat, first, last))
     db.execute(f"DELETE {entries}", (chat, first, last))
-    db.execute(
-        "DELETE FROM inbox WHERE id = ?", (turn,)
-    )  # the turn goes with it, and everything that depends on the turn
+    # The turn goes with it, and everything that depends on the turn.
+    db.execute("DELETE FROM inbox WHERE id = ?", (turn,))
     # A summary may mention removed data; it is made again from the rest.
     db.execute(
         "UPDATE chats SET turns = turns - ?, bytes = bytes - ?, summary = NULL, summary_upto = 0 WHERE id = ?",

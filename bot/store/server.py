@@ -143,13 +143,8 @@ def refuse_running(url: str) -> None:
     with _connected(url) as db:
         if db.execute("SELECT to_regclass('workers')").fetchone() == (None,):
             return
-        running = [
-            name
-            for (name,) in db.execute(
-                "SELECT name FROM workers WHERE seen_at > clock_timestamp() - interval '5 s' ORDER BY name"
-            ).fetchall()
-        ]
-        if running:
+        query = "SELECT name FROM workers WHERE seen_at > clock_timestamp() - interval '5 s' ORDER BY name"
+        if running := [name for (name,) in db.execute(query).fetchall()]:
             raise SettingsError(f"A bot answers from this database (process {', '.join(running)}). End it first.")
 
 

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from bot.store.insights import Insights
     from bot.store.recordings import Recordings
 
-_log = logging.getLogger(__name__)
-
 
 async def bring_up_to_date(db: Database, path: Path, clock: Clock) -> None:
     """Bring the tables to the newest version. Of a database that holds something a copy is made first.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -17,13 +18,14 @@ DAY: Final = 86_400.0
 LATE: Final = 2.0
 """Seconds that the reader of an answer had nothing left to read, from which on it counts as slow."""
 
-_SUMS: Final = (
+SUMS: Final = (
     *("turns", "failed", "prompt", "completion", "dollars", "timed", "first_words", "waited", "late", "edits"),
     "refusals",
 )
 _USED: Final = ("turns", "prompt", "completion", "dollars")
 _DAY_OF: Final = "CAST(round(ended_at - 0.5) AS BIGINT) / 86400"
 """The half second is for databases that round a cast instead of cutting it, see `bot/store/used.py`."""
+_FIRST_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _MARKS: Final = 500
 """Values in one statement."""
 
@@ -33,12 +35,12 @@ def _raised(table: str, columns: Iterable[str]) -> str:
 
 
 _COUNT: Final = f"""
-    INSERT INTO days (day, platform, model, {", ".join(_SUMS)})
+    INSERT INTO days (day, platform, model, {", ".join(SUMS)})
     SELECT :day, :platform, model, 1, CASE WHEN state = '{TurnState.FAILED}' THEN 1 ELSE 0 END, prompt, completion,
         dollars, CASE WHEN first_words IS NULL THEN 0 ELSE 1 END, coalesce(first_words, 0), coalesce(waited, 0),
         CASE WHEN waited > {LATE} THEN 1 ELSE 0 END, edits, refusals
     FROM turns WHERE id = :turn
-    ON CONFLICT (day, platform, model) DO UPDATE SET {_raised("days", _SUMS)}
+    ON CONFLICT (day, platform, model) DO UPDATE SET {_raised("days", SUMS)}
 """
 _COUNT_PERSON: Final = f"""
     INSERT INTO person_days (day, person, {", ".join(_USED)})
@@ -57,6 +59,11 @@ _COUNT_CALLS: Final = f"""
     ON CONFLICT (day, name) DO UPDATE SET {_raised("tool_days", ("calls", "failed", "seconds"))},
         longest = CASE WHEN excluded.longest > tool_days.longest THEN excluded.longest ELSE tool_days.longest END
 """
+
+
+def date_of(day: int) -> str:
+    """Write a day, counted from 1970, as 2026-11-25."""
+    return datetime.date.fromordinal(_FIRST_DAY + day).isoformat()
 
 
 def platform_of(person: str) -> str:
@@ -110,8 +117,8 @@ def count_earlier_turns(db: Connection) -> None:
         people.setdefault((day, person), Counter()).update(sums)
         days.setdefault((day, platform_of(person), model), Counter()).update({**sums, "failed": failed})
     db.executemany(
-        f"INSERT INTO days (day, platform, model, {', '.join(_SUMS)}) VALUES ({', '.join('?' * (3 + len(_SUMS)))})",
-        [(*key, *(sums[name] for name in _SUMS)) for key, sums in days.items()],
+        f"INSERT INTO days (day, platform, model, {', '.join(SUMS)}) VALUES ({', '.join('?' * (3 + len(SUMS)))})",
+        [(*key, *(sums[name] for name in SUMS)) for key, sums in days.items()],
     )
     db.executemany(
         "INSERT INTO person_days (day, person, turns, prompt, completion, dollars) VALUES (?, ?, ?, ?, ?, ?)",

@@ -56,9 +56,9 @@ async def close_turn(
     tokens: Sequence[int],
     record: Mapping[str, Any],
     now: float,
-    cuts: Sequence[int] = (),
-    withheld: bool = False,
-    stays: bool = False,
+    cuts: Sequence[int],
+    withheld: bool,
+    stays: bool,
 ) -> None:
     """End a turn; see `Turns.close`. `record` holds the columns to write, by name."""
     if state not in TURN_ENDS:
@@ -138,22 +138,7 @@ async def find_last_turn_of_channel(readers: Readers, chat: ChatId, person: str)
 
 def turn_record(row: Row) -> TurnRecord:
     """Read one row of `TURN`."""
-    (
-        id,
-        chat,
-        person,
-        incoming,
-        state,
-        visible,
-        reasoning,
-        model,
-        usage,
-        dollars,
-        error,
-        began,
-        ended,
-        rating,
-    ) = row
+    id, chat, person, incoming, state, visible, reasoning, model, usage, dollars, error, began, ended, rating = row
     return TurnRecord(
         id=id,
         chat=ChatId.parse(chat),

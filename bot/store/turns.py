@@ -6,7 +6,7 @@ A turn is keyed by its inbox id. Writing to a turn whose chat was forgotten mean
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from bot.contract import (
     OUTSIDE,
@@ -21,8 +21,9 @@ from bot.contract import (
 )
 from bot.store.approvals import load_approval
 from bot.store.branches import find_newest_answer, find_shown_in, place_turn
-from bot.store.callrecords import list_calls
+from bot.store.callrecords import call_columns, list_calls
 from bot.store.files import attachments_of, keep_files, keep_pictures, load_pictures, produced_files
+from bot.store.history import entries_of
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import count_attempt
 from bot.store.queries import Queries, in_place, place_range
@@ -46,7 +47,7 @@ from bot.store.replacing import (
 )
 from bot.store.sql import Connection
 from bot.store.states import PageState, TurnState
-from bot.store.text import entry_json, result_json, to_json, usage_from_json, usage_json
+from bot.store.text import entry_json, result_json, usage_from_json, usage_json
 from bot.store.turnrecords import (
     TURN,
     close_turn,
@@ -90,18 +91,7 @@ class Turns(Queries):
             brings_on: the attempts so far do not count any more.
         """
         now = self._clock.wall()
-        calls = [
-            (
-                number,
-                place,
-                to_plain(call.id),
-                to_plain(call.name),
-                to_json(dict(call.arguments)),
-                to_plain(call.problem),
-                now,
-            )
-            for place, call in enumerate(entry.calls)
-        ]
+        calls = [(number, place, *call_columns(call), now, turn) for place, call in enumerate(entry.calls)]
 
         def work(db: Connection) -> AssistantEntry:
             kept = keep_pictures(db, turn, entry, now) if entry.pictures else entry
@@ -116,7 +106,7 @@ class Turns(Queries):
                 "INSERT INTO calls (turn, pass, position, call_id, name, arguments, problem, effects, status, "
                 f"started_at) SELECT id, ?, ?, ?, ?, ?, ?, 0, '{ToolStatus.PENDING}', ? FROM turns WHERE id = ? "
                 "ON CONFLICT DO NOTHING",
-                [(*call, turn) for call in calls],
+                calls,
             )
             if brings_on:
                 db.execute("UPDATE inbox SET attempts = 0 WHERE id = ? AND attempts > 0", (turn,))
@@ -132,17 +122,7 @@ class Turns(Queries):
             "ON CONFLICT (turn, pass, position) DO UPDATE SET call_id = excluded.call_id, name = excluded.name, "
             "arguments = excluded.arguments, problem = excluded.problem, effects = excluded.effects, "
             "status = excluded.status, result = NULL, text = NULL, started_at = excluded.started_at, seconds = 0",
-            (
-                passnumber,
-                position,
-                to_plain(call.id),
-                to_plain(call.name),
-                to_json(dict(call.arguments)),
-                to_plain(call.problem),
-                effects,
-                self._clock.wall(),
-                turn,
-            ),
+            (passnumber, position, *call_columns(call), effects, self._clock.wall(), turn),
         )
 
     async def end_call(self, turn: int, call_id: str, result: ToolResult) -> None:
@@ -150,23 +130,15 @@ class Turns(Queries):
         still runs. A file over the limit of `store.files` is left out.
         """
         now = self._clock.wall()
+        ended = (result.status, to_plain(result.text), result.seconds)
 
         def work(db: Connection) -> None:
             files = [id for id in keep_files(db, turn, result.files, now) if id] if result.files else []
             db.execute(
-                "UPDATE calls SET status = ?, result = ?, text = ?, seconds = ? WHERE (turn, pass, position) = "
+                "UPDATE calls SET status = ?, text = ?, seconds = ?, result = ? WHERE (turn, pass, position) = "
                 "(SELECT turn, pass, position FROM calls WHERE turn = ? AND call_id = ? "
                 "ORDER BY pass DESC, CASE status WHEN ? THEN 0 WHEN ? THEN 1 ELSE 2 END, position LIMIT 1)",
-                (
-                    result.status,
-                    result_json(result, files),
-                    to_plain(result.text),
-                    result.seconds,
-                    turn,
-                    to_plain(call_id),
-                    ToolStatus.RUNNING,
-                    ToolStatus.PENDING,
-                ),
+                (*ended, result_json(result, files), turn, to_plain(call_id), ToolStatus.RUNNING, ToolStatus.PENDING),
             )
 
         await self._writer.run(work)
@@ -176,14 +148,7 @@ class Turns(Queries):
         await self._writer.execute("UPDATE turns SET checkpoint = ? WHERE id = ?", (to_plain(state), turn))
 
     async def save_page(
-        self,
-        turn: int,
-        number: int,
-        *,
-        body: str,
-        ref: MessageRef | None,
-        state: PageState,
-        nonce: str,
+        self, turn: int, number: int, *, body: str, ref: MessageRef | None, state: PageState, nonce: str
     ) -> None:
         """Store a page as it is now."""
         await self._writer.execute(
@@ -233,30 +198,21 @@ class Turns(Queries):
         Raises:
             ValueError: `state` is no end, or `tokens` do not fit `entries`.
         """
-        await close_turn(
-            self._writer,
-            turn,
-            state,
-            entries,
-            tokens,
-            {
-                "visible": to_plain(visible),
-                "reasoning": to_plain(reasoning),
-                "model": to_plain(model),
-                "usage": usage_json(usage),
-                "prompt": usage.prompt,
-                "completion": usage.completion,
-                "dollars": dollars,
-                "error": to_plain(error),
-                "again_at": again_at,
-                "goes_on": int(goes_on),
-                **{name: getattr(delivered, name) for name in Delivered.__slots__},
-            },
-            self._clock.wall(),
-            cuts,
-            withheld,
-            stays,
-        )
+        record = {
+            "visible": to_plain(visible),
+            "reasoning": to_plain(reasoning),
+            "model": to_plain(model),
+            "usage": usage_json(usage),
+            "prompt": usage.prompt,
+            "completion": usage.completion,
+            "dollars": dollars,
+            "error": to_plain(error),
+            "again_at": again_at,
+            "goes_on": int(goes_on),
+            **asdict(delivered),
+        }
+        now = self._clock.wall()
+        await close_turn(self._writer, turn, state, entries, tokens, record, now, cuts, withheld, stays)
 
     async def list_unsettled(self, within: str = "") -> list[tuple[int, ChatId, float, float]]:
         """Ended turns whose reply is to be shown again, oldest first: each with its chat, when that is to be, and when
@@ -413,13 +369,8 @@ def _with_files(db: Connection, turn: int, record: CallRecord) -> CallRecord:
 
 def _passes_of(db: Connection, turn: int) -> list[Entry]:
     """Return what a turn's passes came to: stored while it runs, in the history afterwards."""
-    rows = db.execute(
-        "SELECT entry FROM passes WHERE turn = ? UNION ALL SELECT coalesce(h.body, b.body) FROM turns t "
-        "JOIN history h ON h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence "
-        "LEFT JOIN bodies b ON b.id = h.aside WHERE t.id = ?",
-        (turn, turn),
-    )
-    return [entry_from_json(body) for (body,) in rows]
+    rows = db.execute("SELECT entry FROM passes WHERE turn = ?", (turn,)).fetchall()
+    return [entry_from_json(body) for (body,) in rows] + entries_of(db, turn)
 
 
 def _assistant(db: Connection, text: str) -> AssistantEntry:

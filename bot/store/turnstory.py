@@ -8,6 +8,7 @@ from bot.contract import AssistantEntry, MessageSent, Quoted, entry_from_json, r
 from bot.store.approvals import load_approval
 from bot.store.callrecords import list_calls
 from bot.store.files import attachments_of
+from bot.store.history import entries_of
 from bot.store.incoming import incoming_from_json
 from bot.store.records import CallRecord
 from bot.store.sql import Connection
@@ -26,11 +27,6 @@ _COLUMNS = (
     *("refusals", "usage", "dollars", "rating", "error", "answer", "reasoning", "question_of", "replaced_by"),
     *("goes_on", "course", "received_at", "attempts", "incoming"),
 )
-_ENTRIES = """
-    SELECT coalesce(h.body, b.body) FROM turns t
-    JOIN history h ON h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence
-    LEFT JOIN bodies b ON b.id = h.aside WHERE t.id = ? ORDER BY h.sequence
-"""
 
 
 def tell_turn(db: Connection, turn: int) -> dict[str, Json] | None:
@@ -72,7 +68,7 @@ def _quoted(quoted: Quoted) -> dict[str, Json]:
 def _passes(db: Connection, turn: int) -> list[Json]:
     """Return what each pass came to: stored while the turn runs, in the history afterwards."""
     rows = db.execute("SELECT entry FROM passes WHERE turn = ? ORDER BY number", (turn,)).fetchall()
-    entries = [entry_from_json(body) for (body,) in rows or db.execute(_ENTRIES, (turn,)).fetchall()]
+    entries = [entry_from_json(body) for (body,) in rows] or entries_of(db, turn)
     return [
         {"text": entry.text, "calls": [call.name for call in entry.calls], "provider": entry.provider}
         for entry in entries

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.contract import ChatId
 from bot.store.queries import Queries
 from bot.store.sql import Connection
+from bot.store.sums import date_of
 
 _LATE = 86_400.0
 """Seconds that a turn may begin after those with higher ids: it waited in its chat, or for a decision."""
 
-_FIRST_DAY = datetime.date(1970, 1, 1).toordinal()
 _MARKS = 500
 """Values in one statement."""
 
@@ -69,11 +68,7 @@ def first_since(db: Connection, wall: float) -> int:
 
 def _list_since(db: Connection, wall: float) -> list[Used]:
     rows = db.execute(_SUMS, (first_since(db, wall - _LATE), wall)).fetchall()
-    return [Used(_date(day), person, str(ChatId.parse(chat).place), *rest) for day, person, chat, *rest in rows]
-
-
-def _date(day: int) -> str:
-    return datetime.date.fromordinal(_FIRST_DAY + day).isoformat()
+    return [Used(date_of(day), person, str(ChatId.parse(chat).place), *rest) for day, person, chat, *rest in rows]
 
 
 def _names_at(db: Connection, turns: list[int]) -> dict[int, str]:

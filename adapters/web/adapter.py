@@ -137,7 +137,8 @@ class WebAdapter:
         by_events = address == "agui"
         try:
             asked = await asyncio.to_thread(read_run if by_events else read_completion, headers, body)
-            run = await self._open(asked if by_events else await self._with_decision(asked))
+            asked = await (self._with_answer if by_events else self._with_decision)(asked)
+            run = await self._open(asked)
         except MisaskedError as error:
             return completions.problem(400, str(error))
         except StoreError:
@@ -146,7 +147,7 @@ class WebAdapter:
         if run is None:
             return completions.problem(503, _FULL)
         if by_events:
-            return WebStream(self._counted(agui.stream(run, asked, self._clock)))
+            return WebStream(self._counted(agui.stream(run, asked, self._clock, self._find_open)))
         if asked.stream:
             return WebStream(self._counted(completions.stream(run, asked, self._clock)))
         self._readers += 1
@@ -172,9 +173,36 @@ class WebAdapter:
         if not asked.thread or asked.files or word not in completions.YES | completions.NO or self.recall is None:
             return asked
         waits = await self.recall(self._chat_of(asked), "")
-        if waits is None or not waits.asks:
+        if waits is None or not waits.asks or waits.followed:
             return asked
         return replace(asked, decision=decision_about(waits.asks, allowed=word in completions.YES))
+
+    async def _with_answer(self, asked: Asked) -> Asked:
+        """Return a run with what it decides about the call that its thread asks about: it goes on without answers to
+        what nobody asks, and a question instead of an answer gives that up."""
+        if not asked.answers or self.recall is None:
+            return asked
+        waits = await self.recall(self._chat_of(asked), "")
+        open = waits.asks if waits is not None else ""
+        answer = next((one for one in asked.answers if open and one.interrupt == open), None)
+        if (asked.text or asked.files) and (answer is None or answer.allowed is None):
+            return replace(asked, abandons=answer is not None)
+        answer = answer or asked.answers[0]
+        return replace(asked, decision=decision_about(answer.interrupt, allowed=answer.allowed is True))
+
+    async def _find_open(self, asked: Asked) -> agui.Interrupt | None:
+        """Return what the thread of a run asks a person, if an earlier run asked it; None also if that cannot be read
+        now."""
+        chat = self._chat_of(asked)
+        try:
+            waits = await self.recall(chat, "") if self.recall is not None else None
+            if waits is None or not waits.asks or self.recall_calls is None:
+                return None
+            calls = await self.recall_calls(chat, "", ())
+        except StoreError:
+            return None
+        call = next((one.id for one in calls if one.waits), "")
+        return agui.Interrupt(waits.asks, waits.question or waits.text, call, earlier=True)
 
     async def _open(self, asked: Asked) -> Run | None:
         """Return the run of a request: the one that is under way, or a new one; None if there is no room.
@@ -230,6 +258,7 @@ class WebAdapter:
             enclosed=asked.files,
             awaited=True,
             alone=not asked.thread,
+            abandons=asked.abandons,
         )
 
     def _chat_of(self, asked: Asked) -> ChatId:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, Final
 
 from adapters.web.asking import Asked
@@ -21,6 +21,27 @@ _SCHEMA: Final = {"type": "object", "properties": {"approved": {"type": "boolean
 
 
 NO_RESULT: Final = "Error: no result is known; the call may have been carried out."
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """What a person is asked about a call.
+
+    It does not say when that expires: then clients begin no further run of the thread, not even one that gives it up.
+    """
+
+    id: str
+    question: str
+    call: str
+    """Empty: unknown."""
+    earlier: bool = False
+    """An earlier run asked it, and it is still open."""
+
+    def written(self) -> Mapping[str, Any]:
+        """Return it in the form of the protocol."""
+        told = {"id": self.id, "reason": "tool_call", "message": self.question, "responseSchema": _SCHEMA}
+        about = {"toolCallId": self.call} if self.call else {}
+        return told | about | ({"metadata": {"parley": {"earlier": True}}} if self.earlier else {})
 
 
 class _Events:
@@ -98,8 +119,15 @@ class _Events:
         return {"type": kind, **fields}
 
 
-async def stream(run: Run, asked: Asked, clock: Clock) -> AsyncGenerator[bytes, None]:
-    """Yield the events of a run as it goes on, as server-sent events."""
+async def stream(
+    run: Run, asked: Asked, clock: Clock, find_open: Callable[[Asked], Awaitable[Interrupt | None]]
+) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a run as it goes on, as server-sent events.
+
+    Args:
+        find_open: returns what an earlier run of the thread asked a person and nobody has answered; if there is
+            something, a run does not end as a success.
+    """
     names = {"threadId": asked.thread, "runId": asked.run}
     yield event({"type": "RUN_STARTED", **names, "protocolVersion": VERSION})
     events, silent = _Events(asked.run), True
@@ -114,14 +142,13 @@ async def stream(run: Run, asked: Asked, clock: Clock) -> AsyncGenerator[bytes, 
     if silent and not run.broken:
         for each in events.of(Said("silent", say("answered_elsewhere", language_for(asked)))):
             yield event(each)
-    last = _last(run, names)
-    waits = run.waits if last.get("outcome", {}).get("type") == "interrupt" else ""
-    for each in events.end(waits):
+    own = Interrupt(run.end.asks, run.end.question or run.end.text, run.waits) if run.end and run.end.asks else None
+    for each in events.end(own.call if own is not None else ""):
         yield event(each)
-    yield event(last)
+    yield event(_last(run, names, own or await find_open(asked)))
 
 
-def _last(run: Run, names: Mapping[str, str]) -> Mapping[str, Any]:
+def _last(run: Run, names: Mapping[str, str], interrupt: Interrupt | None) -> Mapping[str, Any]:
     """Return the event that ends a run."""
     end = run.end
     if end is None:
@@ -129,9 +156,6 @@ def _last(run: Run, names: Mapping[str, str]) -> Mapping[str, Any]:
     if end.failed:
         return {"type": "RUN_ERROR", "message": FAILED, "code": "failed"}
     outcome: dict[str, Any] = {"type": "cancelled" if end.stopped else "success"}
-    if end.asks:
-        expires = datetime.datetime.fromtimestamp(end.asks_until, datetime.UTC).isoformat()
-        interrupt = {"id": end.asks, "reason": "tool_call", "message": end.text, "responseSchema": _SCHEMA}
-        about = {"toolCallId": run.waits} if run.waits else {}
-        outcome = {"type": "interrupt", "interrupts": [interrupt | about | {"expiresAt": expires}]}
+    if interrupt is not None and not end.stopped:
+        outcome = {"type": "interrupt", "interrupts": [interrupt.written()]}
     return {"type": "RUN_FINISHED", **names, "outcome": outcome}

@@ -9,7 +9,7 @@ import base64
 import binascii
 import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,6 +34,16 @@ class MisaskedError(ValueError):
     """The request cannot be answered; its text is for who sent it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person answered to an interrupt."""
+
+    interrupt: str
+    """As the client names it."""
+    allowed: bool | None
+    """None: the person gave it up."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """One request."""
@@ -48,16 +58,19 @@ class Asked:
     stream: bool = False
     usage: bool = False
     """The stream ends with the number of tokens."""
+    answers: tuple[Answer, ...] = ()
+    abandons: bool = False
+    """The person asks something else instead of answering."""
     decision: tuple[Control, int, str] | None = None
     """What a person decided about a call: the button, its turn and its mark."""
 
 
-def decision_about(question: str, *, allowed: bool) -> tuple[Control, int, str] | None:
-    """Return the decision about a question whether a tool may make a call, named as in `Recalled.asks`; None: it is no
-    such name."""
+def decision_about(question: str, *, allowed: bool) -> tuple[Control, int, str]:
+    """Return the decision about a question whether a tool may make a call, named as in `Recalled.asks`; one about
+    nothing if it is no such name."""
     control = Control.ALLOW if allowed else Control.DENY
     button = parse_button(f"{control}:{question[:60]}")
-    return None if button is None else (control, button.turn, button.mark)
+    return (control, 0, "") if button is None else (control, button.turn, button.mark)
 
 
 def read_completion(headers: Headers, body: bytes) -> Asked:
@@ -97,8 +110,9 @@ def read_run(headers: Headers, body: bytes) -> Asked:
         raise MisaskedError("threadId and runId are missing; a run needs both.")
     properties = asked.get("forwardedProps")
     user = properties.get("user") or "" if isinstance(properties, dict) else ""
-    decision = _decision(asked.get("resume"))
-    text, files = ("", ()) if decision is not None else _last_question(asked.get("messages"), _AGUI_KINDS)
+    answers = tuple(_answers(asked.get("resume")))
+    resumes = answers and not _ends_with_question(asked.get("messages"))
+    text, files = ("", ()) if resumes else _last_question(asked.get("messages"), _AGUI_KINDS)
     return Asked(
         person=_person(user),
         thread=thread,
@@ -107,7 +121,7 @@ def read_run(headers: Headers, body: bytes) -> Asked:
         files=files,
         language=_language(headers),
         stream=True,
-        decision=decision,
+        answers=answers,
     )
 
 
@@ -214,19 +228,26 @@ def _decoded(data: str, kind: str) -> bytes:
         raise MisaskedError(f"The data of the {kind} is not base64.") from error
 
 
-def _decision(resume: object) -> tuple[Control, int, str] | None:
-    """Return what a person decided about the call that the last run asked about; None if nothing."""
-    if not resume:
-        return None
-    entries: Iterable[object] = resume if isinstance(resume, list) else ()
-    for entry in entries:
+def _ends_with_question(messages: object) -> bool:
+    """Return True if a user wrote the last message: a client that only answers sends what was said before."""
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    return isinstance(last, dict) and last.get("role") == "user"
+
+
+def _answers(resume: object) -> Iterator[Answer]:
+    """Yield what a person answered to interrupts."""
+    for entry in resume if isinstance(resume, list) else () if resume is None else (None,):
         match entry:
-            case {"interruptId": str(id), "status": "resolved" | "cancelled" as status, **rest}:
-                allowed = status == "resolved" and _approves(rest.get("payload"))
-                if (decision := decision_about(id, allowed=allowed)) is not None:
-                    return decision
-    raise MisaskedError("resume names no interrupt of a run; send interruptId and status, and approved in the payload.")
-
-
-def _approves(payload: object) -> bool:
-    return payload is True or (isinstance(payload, dict) and payload.get("approved") is True)
+            case {"interruptId": str(id), "status": "cancelled"}:
+                yield Answer(id, None)
+            case {
+                "interruptId": str(id),
+                "status": "resolved",
+                "payload": bool(allowed) | {"approved": bool(allowed)},
+            }:
+                yield Answer(id, allowed)
+            case _:
+                raise MisaskedError(
+                    'resume must list, for each interrupt, interruptId and status: "cancelled", or "resolved" with '
+                    'the payload {"approved": true} or {"approved": false}.'
+                )

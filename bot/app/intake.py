@@ -32,12 +32,12 @@ def build_commands(process: Process, ground: Ground, rules: Rules, output: Outpu
         list_tools=rules.roles.list_tools,
         thoughts=process.core.show_reasoning != "off",
     )
-    recall_calls = CallRecall(store=store, rights=rules.rights, redact=rules.redact).list_calls
+    recall = CallRecall(store=store, rights=rules.rights, redact=rules.redact)
     for name, adapter in process.adapters.items():
         if isinstance(adapter, Suggesting):
             adapter.suggest = answers.suggest
         if isinstance(adapter, Recalling):
-            adapter.recall, adapter.recall_calls = store.deliveries.recall, recall_calls
+            adapter.recall, adapter.recall_calls = recall.recall, recall.list_calls
         if isinstance(adapter, CatchingUp):
             adapter.find_left_off = partial(store.deliveries.find_left_off, name)
         if isinstance(adapter, Installable):

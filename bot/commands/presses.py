@@ -74,7 +74,8 @@ class Presses:
             return await self._refuse(press, asked, "admins_only" if for_admins else "not_yours")
         if turn is None or not known:
             # A platform's own Stop names no turn, and is ignored if none runs.
-            return PressVerdict(asked.say("button_old") if press.turn else "", refused=True)
+            gone = "approval_gone" if press.control in _DECIDES else "button_old" if press.turn else ""
+            return PressVerdict(asked.say(gone) if gone else "", refused=True)
         match press.control:
             case Control.STOP:
                 return self._stop(turn, press, asked)
@@ -112,7 +113,7 @@ class Presses:
         """Record a decision, and return the message that begins its turn; the first decision counts."""
         approval = await self.approvals.decide(id, press)
         if approval is None:
-            return PressVerdict(asked.say("button_old"), refused=True)
+            return PressVerdict(asked.say("approval_gone"), refused=True)
         if approval.press != id:
             return PressVerdict(asked.say(f"approval_{approval.state}"), refused=True)
         word = "approval_yes" if press.control is Control.ALLOW else "approval_no"

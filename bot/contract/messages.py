@@ -182,6 +182,8 @@ class MessageSent(_Delivery):
     """The platform already shows that an answer is coming, so there must be one."""
     alone: bool = False
     """It belongs to no conversation: the model is offered no tools for it."""
+    abandons: bool = False
+    """The person asks it instead of deciding about a call, which is not asked about any more."""
     scheduled: bool = False
     """A reminder asks it at its time; nobody writes it now. Made by the core, never by an adapter."""
     replaces: int = 0

@@ -25,8 +25,10 @@ class Recalled:
     usage: Usage = field(default_factory=Usage)
     asks: str = ""
     """The answer asks whether a tool may make a call: names that question; empty: it asks nothing, or not any more."""
-    asks_until: float = 0.0
-    """The wall-clock time until which it can be decided."""
+    question: str = ""
+    """What it asks, in Markdown: the end of its text."""
+    followed: bool = False
+    """The chat has a later question or answer than the one that asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,7 @@ Raises:
 
 RecallCalls: TypeAlias = Callable[[ChatId, str, Collection[str]], Awaitable[tuple[RecalledCall, ...]]]
 """Returns the tool calls of the answer to a chat's delivery that have begun by now, in their order; without those whose
-ids are given.
+ids are given. If the delivery is empty, of the chat's newest answer that asks whether a tool may make a call.
 
 Raises:
     StoreError: the database cannot be read now.

@@ -346,6 +346,8 @@ class Dispatcher:
     async def _ask(self, id: int, asked: MessageSent, again: bool) -> None:
         """Decide about a message and act on it; one that replaces another is stored in its new form."""
         verdict = await self.admission.decide(id, asked, again=again)
+        if isinstance(verdict, Begin) and asked.abandons:
+            await self.presses.approvals.withdraw(asked.chat, asked.sender.id)
         if isinstance(verdict, Begin) and asked.replaces:
             await self.store.intake.revise_question(id, asked)
         await self._act(id, asked, verdict)

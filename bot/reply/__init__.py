@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.reply.approvalcard import FILE, approval_buttons, outcome_of, write_card
+from bot.reply.approvalcard import FILE, approval_buttons, card_in, outcome_of, write_card
 from bot.reply.filtering import FilterChain
 from bot.reply.notices import Notices
 from bot.reply.opening import Replies

@@ -55,6 +55,10 @@ _PASSWORDS: Final = frozenset({"password", "passwd", "passphrase", "passcode", "
 _KEYS: Final = frozenset({"key", "token", "secret", "credential", "credentials", "authorization", "bearer", "cookie"})
 
 
+_HEADS: Final = ("approval_head", "approval_head_outside", "approval_changed", "approval_not_up")
+"""With which a card can begin."""
+
+
 @dataclass(frozen=True, slots=True)
 class Card:
     """The card of a call."""
@@ -102,6 +106,14 @@ def write_card(
         "approval_waits_admins" if admins else "approval_waits_asker", language, wait=how_long(seconds, language)
     )
     return Card("\n\n".join(parts), line, _whole(told) if cut else "")
+
+
+def card_in(text: str, approval: Approval) -> str:
+    """Return the card about a call from the text of the answer that ends with it; all of the text if it is not found.
+    Words like those of a card may stand before it, and are then returned, too: nothing of the card is left out."""
+    name = _named(approval.call.name)
+    found = (text.find(say(head, approval.language, name=name)) for head in _HEADS)
+    return text[min((at for at in found if at >= 0), default=0) :]
 
 
 def text_with_outcome(text: str, approval: Approval) -> str:

@@ -70,6 +70,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "✖️ 已不再询问：没有执行。",
         "✖️ 已不再詢問：沒有執行。",
     ),
+    "approval_gone": (
+        "This request is not open: nothing was done for this answer. Ask again for what you still want.",
+        "没有这样一个待决定的请求：本次回答没有引起任何操作。如仍需要，请重新提问。",
+        "沒有這樣一個待決定的請求：本次回答沒有引起任何操作。如仍需要，請重新提問。",
+    ),
     "approval_yes": ("(Allowed with the button.)", "（已用按钮允许。）", "（已用按鈕允許。）"),
     "approval_no": ("(Refused with the button.)", "（已用按钮拒绝。）", "（已用按鈕拒絕。）"),
     "approval_by_word": ("(Answer yes or no.)", "（请回答“是”或“否”。）", "（請回答「是」或「否」。）"),

@@ -55,7 +55,8 @@ class Deliveries(Queries):
         return await self._readers.read(lambda db: _recall(db, str(chat), delivery))
 
     async def list_calls(self, chat: ChatId, delivery: str) -> DeliveryCalls | None:
-        """Return the calls of the answer to a chat's delivery; None if nothing is stored of it.
+        """Return the calls of the answer to a chat's delivery, or, if that is empty, of its newest answer that asks
+        whether a tool may make a call; None if nothing is stored of it.
 
         Raises:
             StoreError: the database cannot be read now.
@@ -118,12 +119,17 @@ def _recall(db: Connection, chat: str, delivery: str) -> Recalled | None:
         text=visible or "",
         usage=usage_from_json(usage),
         asks=f"{id}:{waits.mark}" if waits is not None else "",
-        asks_until=waits.expires_at if waits is not None else 0.0,
+        followed=waits is not None and _is_followed(db, id),
     )
 
 
+def _is_followed(db: Connection, turn: int) -> bool:
+    query = "SELECT 1 FROM turns WHERE chat = (SELECT chat FROM turns WHERE id = ?) AND id > ? LIMIT 1"
+    return db.execute(query, (turn, turn)).fetchone() is not None
+
+
 def _calls(db: Connection, chat: str, delivery: str) -> DeliveryCalls | None:
-    found = _find(db, chat, delivery) if delivery else None
+    found = _find(db, chat, delivery)
     if found is None:
         return None
     turn = found[0]

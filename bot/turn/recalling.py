@@ -1,4 +1,4 @@
-"""The tool calls of an answer, as programs of its person get them."""
+"""What became of a delivery and the tool calls of its answer, as programs of its person get them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bot.contract import ChatId, RecalledCall
+from bot.contract import ChatId, Recalled, RecalledCall
 from bot.policy import ToolRights
+from bot.reply import card_in
 from bot.safety import Redact, clean_name, clean_untrusted, redacted, without_boundaries
 from bot.store import DECIDED, ApprovalState, CallRecord, DeliveryCalls, Store
 from tools.contract.base import Json, ToolCall, ToolStatus
@@ -31,11 +32,23 @@ _OUTCOMES: Final = {
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CallRecall:
-    """Reads the calls of answers; one object for the process."""
+    """Reads answers and their calls; one object for the process."""
 
     store: Store
     rights: ToolRights
     redact: Redact
+
+    async def recall(self, chat: ChatId, delivery: str) -> Recalled | None:
+        """Return what is stored of a chat's delivery, see `Deliveries.recall`, with what it asks a person.
+
+        Raises:
+            StoreError: the database cannot be read now.
+        """
+        recalled = await self.store.deliveries.recall(chat, delivery)
+        if recalled is None or not recalled.asks:
+            return recalled
+        asked = await self.store.approvals.load(int(recalled.asks.partition(":")[0]))
+        return recalled if asked is None else replace(recalled, question=card_in(recalled.text, asked))
 
     async def list_calls(self, chat: ChatId, delivery: str, known: Collection[str]) -> tuple[RecalledCall, ...]:
         """Return the calls of the answer to a chat's delivery that have begun by now, except the known ones: without

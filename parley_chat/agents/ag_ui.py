@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 
 from parley_chat.agent import Ask, Call, Decision, Event, Fault, Question, Result, Text, Thought, Used
-from parley_chat.agents.ag_ui_messages import text_of, write_input
+from parley_chat.agents.ag_ui_messages import is_earlier, text_of, write_input
 
 _LONGEST = 16 * 1024 * 1024
 """Bytes of one event."""
@@ -92,6 +92,7 @@ def _end(event: Mapping[str, Any], calls: Mapping[str, Call]) -> Iterator[Event]
         named = ":".join(filter(None, (used.get("provider"), used.get("model"))))
         prompt, completion = used.get("inputTokens") or 0, used.get("outputTokens") or 0
         yield Used(model=named, prompt=prompt, completion=completion, cached=used.get("cachedInputTokens") or 0)
-    for asked in (event.get("outcome") or {}).get("interrupts", [])[:1]:
+    asks = (event.get("outcome") or {}).get("interrupts", ())
+    for asked in [one for one in asks if not is_earlier(one)][:1]:
         words = Call(id=asked["id"], name=asked["reason"], arguments={"question": asked.get("message") or ""})
         yield Ask(call=calls.get(asked.get("toolCallId") or "", words), state=asked["id"])

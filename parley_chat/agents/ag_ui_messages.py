@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from parley_chat.agent import Message, Question
@@ -38,3 +39,8 @@ def text_of(content: Any) -> str:
     """Return a result, which can have parts, as text."""
     parts = content if isinstance(content, list) else [{"text": content}]
     return "\n".join(str(part.get("text") or f"[{part.get('type')}]") for part in parts)
+
+
+def is_earlier(interrupt: Mapping[str, Any]) -> bool:
+    """Return True if another Parley only repeats what an earlier run asked: its card is in the chat."""
+    return bool(((interrupt.get("metadata") or {}).get("parley") or {}).get("earlier"))

@@ -142,3 +142,13 @@ async def test_a_question_about_no_call_becomes_a_card(
     assert server.asked[1]["resume"][0] == {
         "interruptId": "i1", "status": "resolved", "payload": {"approved": button == ALLOW},
     }  # fmt: skip
+
+
+async def test_what_another_parley_was_asked_before_and_repeats_is_not_asked_again() -> None:
+    earlier = {**ASKS, "reason": "tool_call", "toolCallId": "c0", "metadata": {"parley": {"earlier": True}}}
+    async with serving([BEGIN, *says("One."), ends_with(type="interrupt", interrupts=[earlier])]) as server:
+        assert await answered(server) == [Text("One.")]
+    others = [earlier, {**ASKS, "metadata": {"other": 1}}, {**ASKS, "id": "i2"}]
+    async with serving([BEGIN, ends_with(type="interrupt", interrupts=others)]) as server:
+        [ask] = await answered(server)
+        assert isinstance(ask, Ask) and ask.state == "i1"

@@ -229,6 +229,7 @@ async def test_a_tool_that_asks_interrupts_the_run_and_the_next_one_resumes_it(
         asked = await page.run("r1", "look for green tea")
         [interrupt] = asked[-1]["outcome"]["interrupts"]
         assert interrupt["reason"] == "tool_call" and "green tea" in interrupt["message"]
+        assert interrupt["message"].startswith("🔐") and "expiresAt" not in interrupt
         status = "cancelled" if payload is None else "resolved"
         entry = {"interruptId": interrupt["id"], "status": status, "payload": payload}
         decided = await page.run("r2", resume=[entry])
@@ -244,6 +245,81 @@ async def test_a_tool_that_asks_interrupts_the_run_and_the_next_one_resumes_it(
     assert text_of(decided) == "It is green." and decided[-1]["outcome"] == {"type": "success"}
     assert len(world.tavily.requests) == (payload == {"approved": True})
     assert len(world.model.requests) == 2 and text_of(again) and again[-1]["type"] == "RUN_FINISHED"
+
+
+def entry_of(told: list[RawObject], **how: RawJson) -> RawObject:
+    """An answer to the interrupt that ended a run."""
+    [interrupt] = told[-1]["outcome"]["interrupts"]
+    return {"interruptId": interrupt["id"], **(how or {"status": "resolved", "payload": {"approved": True}})}
+
+
+async def test_a_run_goes_on_without_an_answer_to_what_nobody_asks_and_says_what_helps(
+    world: World, start: Start, page: Page
+) -> None:
+    """A client keeps its interrupts, and begins no other run, until one has finished."""
+    world.model.reply(Reply("I look.", calls=(("search_web", {"query": "green tea"}),)), Reply("White."))
+    async with start("web", TOOL_MODE="native", CONFIRM_TOOLS="search_web"):
+        asked = await page.run("r1", "look for green tea")
+        entry = entry_of(asked)
+        unknown = [{**entry, "interruptId": id} for id in ("int-abc", "1:0123456789abcdef", "99:0123456789abcdef")]
+        told = [await page.run(f"wrong{number}", resume=[one]) for number, one in enumerate(unknown)]
+        milk = await page.run("r2", "what is milk", resume=unknown)
+        async with page.begin("r3", resume=[{**entry, "payload": {"approved": "yes"}}]) as response:
+            unclear = response.status, (await response.json())["error"]["message"]
+
+    assert all("not open" in text_of(one) and "Ask again" in text_of(one) for one in told)
+    assert text_of(milk) == "White." and "what is milk" in sent(world)[1]
+    for one in (*told, milk):
+        assert entry_of(one)["interruptId"] == entry["interruptId"], "the one question that is open"
+    assert unclear[0] == 400 and "approved" in unclear[1]
+    assert not world.tavily.requests and len(world.model.requests) == 2
+
+
+async def test_somebody_who_asks_something_else_gives_up_what_they_are_asked(
+    world: World, start: Start, page: Page
+) -> None:
+    """A message instead of an answer: clients send it with all that was said and the interrupt as cancelled."""
+    world.model.reply(Reply("I look.", calls=(("search_web", {"query": "green tea"}),)), Reply("White."))
+    async with start("web", TOOL_MODE="native", CONFIRM_TOOLS="search_web"):
+        asked = await page.run("r1", "look for green tea")
+        gives_up = entry_of(asked, status="cancelled")
+        milk = await page.run("r2", "what is milk", resume=[gives_up])
+        again = await page.run("r2", "what is milk", resume=[gives_up])
+        late = await page.run("r3", resume=[entry_of(asked)])
+
+    assert text_of(milk) == text_of(again) == "White." and milk[-1]["outcome"] == {"type": "success"}
+    assert "what is milk" in sent(world)[1] and "withdrawn" in text_of(late)
+    assert not world.tavily.requests and len(world.model.requests) == 2
+
+
+async def test_what_stays_open_is_told_again_at_the_end_of_the_next_run(world: World, start: Start, page: Page) -> None:
+    """A page that was loaded again knows of no interrupt, and asks something else."""
+    world.model.reply(
+        Reply("I look.", calls=(("search_web", {"query": "green tea"}),)), Reply("White."), Reply("It is green.")
+    )
+    async with start("web", TOOL_MODE="native", CONFIRM_TOOLS="search_web"):
+        asked = await page.run("r1", "look for green tea")
+        milk = await page.run("r2", "what is milk")
+        decided = await page.run("r3", resume=[entry_of(milk)])
+
+    [first], [again] = (one[-1]["outcome"]["interrupts"] for one in (asked, milk))
+    assert again == {**first, "metadata": {"parley": {"earlier": True}}}
+    assert text_of(milk) == "White." and text_of(decided) == "It is green."
+    assert decided[-1]["outcome"] == {"type": "success"} and len(world.tavily.requests) == 1
+
+
+async def test_yes_decides_only_about_what_was_asked_last(
+    world: World, start: Start, client: openai.AsyncOpenAI
+) -> None:
+    world.model.reply(
+        Reply("I look.", calls=(("search_web", {"query": "green tea"}),)), Reply("White. More?"), Reply("It is fat.")
+    )
+    async with start("web", TOOL_MODE="native", CONFIRM_TOOLS="search_web"):
+        await ask(client, "look for green tea", **THREAD)
+        milk = await ask(client, "what is milk", **THREAD)
+        more = await ask(client, "Yes", **THREAD)
+
+    assert (milk, more) == ("White. More?", "It is fat.") and not world.tavily.requests
 
 
 async def test_a_program_without_buttons_decides_with_a_word(

@@ -1262,6 +1262,8 @@ OWN: dict[str, str] = {
     "bot.reply.settling": _SHORT,
     "bot.turn.merging": _HANDS_ON,
     "bot.turn.queue": _HANDS_ON,
+    "bot.reply.approvalcard.card_in": "finds words of our own in a text",
+    "bot.turn.recalling.CallRecall.recall": _HANDS_ON,
     "bot.reply.approvalcard.text_with_outcome": "compares the end of a text with a line of our own",
     "bot.reply.buttons": "looks at the last character of a text",
     "adapters.telegram.surface.TelegramPressSurface.draw": _HANDS_ON,

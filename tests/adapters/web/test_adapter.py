@@ -51,6 +51,8 @@ class Desk:
         self.stored: dict[str, Recalled] = {}
         self.calls: list[RecalledCall] = []
         self.failing = False
+        self.unreadable = False
+        """What an earlier run asked cannot be read."""
         self.begun = asyncio.Queue[str]()
         """The runs whose streams have begun."""
         self.port = 0
@@ -71,6 +73,8 @@ class Desk:
 
     async def recall_calls(self, chat: ChatId, delivery: str, known: Collection[str]) -> tuple[RecalledCall, ...]:
         if self.failing:
+            raise StoreError("the disk is full")
+        if self.unreadable and not delivery:
             raise StoreError("the disk is full")
         return tuple(call for call in self.calls if call.id not in known)
 
@@ -231,11 +235,25 @@ async def test_the_call_that_a_run_asks_about_has_no_result_and_is_named_by_its_
     desk.failing = True
     await desk.clock.advance(1.0)
     desk.failing = False
-    await desk.end(text="May I?", asks="1:abc", asks_until=60.0)
+    await desk.end(text="May I?", asks="1:abc")
 
     told = verified(events(await reading))
     [interrupt] = told[-1]["outcome"]["interrupts"]
     assert interrupt["toolCallId"] == "c2"
+
+
+@pytest.mark.parametrize("failing", [False, True])
+async def test_what_an_earlier_run_asked_ends_this_one_too_if_it_can_be_read(desk: Desk, failing: bool) -> None:
+    reading = desk.begin("r2")
+    await desk.taken_in()
+    desk.stored[""] = Recalled(ended=True, text="I look. May I?", question="May I?", asks="1:abc")
+    desk.unreadable = failing
+    await desk.show("Tea is a leaf.", final=True)
+    await desk.end("r2", text="Tea is a leaf.")
+
+    outcome = verified(events(await reading))[-1]["outcome"]
+    told = [(one["id"], one["message"], one.get("toolCallId")) for one in outcome.get("interrupts", ())]
+    assert told == ([] if failing else [("1:abc", "May I?", None)])
 
 
 async def test_an_answer_goes_on_while_its_calls_cannot_be_read(desk: Desk) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.web.asking import Asked, MisaskedError, read_completion, read_run
+from adapters.web.asking import Asked, MisaskedError, decision_about, read_completion, read_run
 from adapters.web.files import content_of
 from bot.contract import Control, EnclosureKind
 from tests.conftest import RawJson, RawObject
@@ -96,19 +96,53 @@ def test_an_id_that_nobody_could_read_is_refused(id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "control"),
+    ("entry", "allowed"),
     [
-        ({"status": "resolved", "payload": {"approved": True}}, Control.ALLOW),
-        ({"status": "resolved", "payload": True}, Control.ALLOW),
-        ({"status": "resolved", "payload": {"approved": "yes"}}, Control.DENY),
-        ({"status": "resolved"}, Control.DENY),
-        ({"status": "cancelled", "payload": {"approved": True}}, Control.DENY),
+        ({"status": "resolved", "payload": {"approved": True}}, True),
+        ({"status": "resolved", "payload": True}, True),
+        ({"status": "resolved", "payload": {"approved": False}}, False),
+        ({"status": "resolved", "payload": False}, False),
+        ({"status": "cancelled", "payload": {"approved": True}}, None),
     ],
 )
-def test_only_a_plain_yes_allows_a_call(entry: RawObject, control: Control) -> None:
-    mark = "0123456789abcdef"
+def test_only_a_plain_yes_allows_a_call(entry: RawObject, allowed: bool | None) -> None:
+    [answer] = run(resume=[{"interruptId": "12:0123456789abcdef", **entry}]).answers
 
-    assert run(resume=[{"interruptId": f"12:{mark}", **entry}]).decision == (control, 12, mark)
+    assert (answer.interrupt, answer.allowed) == ("12:0123456789abcdef", allowed)
+
+
+@pytest.mark.parametrize(
+    "resume",
+    [
+        [{"interruptId": "1", "status": "resolved", "payload": {"approved": "yes"}}],
+        [{"interruptId": "1", "status": "resolved", "payload": {"approve": True}}],
+        [{"interruptId": "1", "status": "resolved"}],
+        [{"interruptId": "1", "status": "allowed", "payload": True}],
+        [{"interruptId": 1, "status": "cancelled"}],
+        [{"status": "cancelled"}],
+        ["1"],
+        {"interruptId": "1", "status": "cancelled"},
+        "1",
+    ],
+)
+def test_an_answer_to_an_interrupt_that_says_neither_yes_nor_no_is_none(resume: RawJson) -> None:
+    with pytest.raises(MisaskedError, match="approved"):
+        run(resume=resume)
+
+
+def test_a_run_that_resumes_asks_only_what_was_written_since() -> None:
+    before: list[RawJson] = [{"role": "user", "content": "tea?"}, {"role": "assistant", "content": "May I?"}]
+    resume: RawJson = [{"interruptId": "1", "status": "cancelled"}]
+
+    assert run(messages=before, resume=resume).text == run(messages=None, resume=resume).text == ""
+    assert run(messages=[*before, {"role": "user", "content": "milk?"}], resume=resume).text == "milk?"
+    assert run(messages=before, resume=[]).text == "tea?"
+
+
+def test_a_name_that_is_no_question_of_ours_is_about_nothing() -> None:
+    assert decision_about("12:0123456789abcdef", allowed=True) == (Control.ALLOW, 12, "0123456789abcdef")
+    for wrong in ("", "int-abc", "12", "0:", "9" * 300, "../1", "stop:1"):
+        assert decision_about(wrong, allowed=True)[1:] == (0, "")
 
 
 @pytest.mark.parametrize("language", ["de-CH,de;q=0.9", "zh-TW", "", "x" * 5_000, "<script>"])

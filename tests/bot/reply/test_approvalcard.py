@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.contract import ChatId
-from bot.reply.approvalcard import FILE, exact, text_with_outcome, write_card
+from bot.reply.approvalcard import FILE, card_in, exact, text_with_outcome, write_card
 from bot.sentences import say
 from bot.store import Approval, ApprovalState
 from tools.contract.base import Json, ToolCall
@@ -144,12 +144,12 @@ def test_what_has_changed_or_is_opened_is_said() -> None:
     )
 
 
-def test_the_last_line_of_what_was_asked_says_what_was_decided_and_no_other_text_changes() -> None:
-    asked = Approval(
+def about(name: str) -> Approval:
+    return Approval(
         turn=1,
         chat=ChatId("telegram", "42", "7"),
         person="telegram:7",
-        call=ToolCall("c1", "send", {}),
+        call=ToolCall("c1", name, {}),
         digest="",
         tool="",
         origin="",
@@ -158,5 +158,25 @@ def test_the_last_line_of_what_was_asked_says_what_was_decided_and_no_other_text
         expires_at=0.0,
         state=ApprovalState.EXPIRED,
     )
+
+
+@pytest.mark.parametrize("more", [{}, {"outside": True}, {"changed": True}, {"not_up": True, "outside": True}])
+def test_the_card_is_found_in_the_answer_that_ends_with_it(more: dict[str, bool]) -> None:
+    card = write_card("send", {"to": "Bob"}, "en", seconds=60.0, **more)  # type: ignore[arg-type]  # flags
+
+    assert card_in(f"I ask.\n\n{card.text}", about("send")) == card.text == card_in(card.text, about("send"))
+    assert card_in("Another text.", about("send")) == "Another text."
+
+
+def test_nothing_of_a_card_is_hidden_by_an_argument_that_looks_like_one() -> None:
+    inner = write_card("send", {"to": "Bob"}, "en", seconds=60.0).text
+    card = write_card("send", {"to": "everybody", "text": inner}, "en", seconds=60.0).text
+
+    assert card_in(f"I ask.\n\n{card}", about("send")) == card
+    assert card_in(f"{inner}\n\n{card}", about("send")) == f"{inner}\n\n{card}"
+
+
+def test_the_last_line_of_what_was_asked_says_what_was_decided_and_no_other_text_changes() -> None:
+    asked = about("send")
     assert text_with_outcome("May I?\n\nWaits.", asked) == "May I?\n\n⌛ Nobody decided in time: it was not done."
     assert text_with_outcome("May I?\n\nWaits. (stopped)", asked) == "May I?\n\nWaits. (stopped)"

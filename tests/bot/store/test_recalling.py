@@ -86,7 +86,7 @@ async def test_a_call_that_waits_is_named_until_it_is_decided_and_the_press_is_f
 
     for delivery in ("r1", ""):
         recalled = await store.deliveries.recall(CHAT, delivery)
-        assert recalled is not None and (recalled.asks, recalled.asks_until) == (asks, wanted.expires_at)
+        assert recalled is not None and (recalled.asks, recalled.followed) == (asks, False)
     assert await store.deliveries.recall(replace(CHAT, chat="milk"), "") is None
 
     press = ControlPressed(
@@ -94,6 +94,9 @@ async def test_a_call_that_waits_is_named_until_it_is_decided_and_the_press_is_f
     )
     pressed = await taken_in(store, press)
     assert await store.deliveries.recall(CHAT, "r2") == Recalled(ended=False)
+    await answer(store, await taken_in(store, asked("r3")))
+    recalled = await store.deliveries.recall(CHAT, "")
+    assert recalled is not None and (recalled.asks, recalled.followed) == (asks, True)
     await store.approvals.decide(turn, wanted.mark, pressed, allowed=True)
     assert await store.deliveries.recall(CHAT, "") is None
     await answer(store, pressed)

@@ -22,7 +22,7 @@ TOOL = "calculator"
 SUM = {"expression": "6*7"}
 WAITS = "⏳ Only the person who asked, or an admin, can decide, within 60 minutes. Until then nothing is done."
 NOT_YOURS = "Only the person who asked, or an admin, may do that."
-OLD = "This button belongs to an older answer; there is a newer one."
+GONE = "This request is not open: nothing was done for this answer. Ask again for what you still want."
 
 
 def wants(*calls: tuple[str, dict[str, str]], text: str = "") -> Reply:
@@ -190,9 +190,9 @@ async def test_a_button_allows_only_the_call_that_it_stood_under(rig: OpenRig, t
         await it.say("what is 6*7?")
         allow = buttons(it)[0]
 
-        assert await press(it, allow, mark="0123456789abcdef", awaited=True) == [OLD]
-        assert await press(it, replace(allow, turn=99), awaited=True) == [OLD]
-        assert await press(it, allow, chat="8", awaited=True) == [OLD]
+        assert await press(it, allow, mark="0123456789abcdef", awaited=True) == [GONE]
+        assert await press(it, replace(allow, turn=99), awaited=True) == [GONE]
+        assert await press(it, allow, chat="8", awaited=True) == [GONE]
         with closing(sqlite3.connect(tmp_path / "parley.db")) as db, db:
             db.execute("UPDATE approvals SET call = replace(call, '6*7', '6*8')")
         assert await press(it, allow) == ["It is 42."]

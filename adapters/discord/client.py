@@ -15,11 +15,20 @@ from discord.app_commands import Choice
 from adapters.discord import compat
 from adapters.discord.about import About, is_about
 from adapters.discord.errors import refusals
-from adapters.discord.events import being_typed, chat_in, is_unplaced, message_deleted, message_edited, message_sent
+from adapters.discord.events import (
+    being_typed,
+    chat_in,
+    is_unplaced,
+    is_unread,
+    message_deleted,
+    message_edited,
+    message_sent,
+)
 from adapters.discord.forwards import Forwards
 from adapters.discord.identifying import Identifying
 from adapters.discord.intake import FindChat, Found, Intake
 from adapters.discord.missed import Missed
+from adapters.discord.reading import names_own_role
 from bot.contract import ChatId, Clock, MessageSent, Suggest, origin_of
 
 log = logging.getLogger(__name__)
@@ -148,7 +157,18 @@ class Client(discord.Client):
         sent = message_sent(message, *self._ids, threads=self._threads)
         if sent is None or self._forwards.keep(message, sent):
             return None
-        return Found(sent, self._place_of(message.channel), self._forwards.before(message, *self._ids))
+        whole = None
+        if is_unread(sent):
+            if self._may_request():
+                whole = self._forwards.whole(message, sent, *self._ids, threads=self._threads)
+            elif not names_own_role(message, self._ids[1]):
+                return None  # a reply without a mention may be a remark to others
+        return Found(sent, self._place_of(message.channel), self._forwards.before(message, *self._ids), whole)
+
+    def _may_request(self) -> bool:
+        """Return True if Discord gives the content of messages that are requested: the intent is switched on."""
+        granted = self.application_flags
+        return granted.gateway_message_content or granted.gateway_message_content_limited
 
     def _catch_up(self, channels: Sequence[int]) -> None:
         async def read(channel: int) -> Sequence[Found]:

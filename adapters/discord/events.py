@@ -15,7 +15,7 @@ from discord.abc import Snowflake
 
 from adapters.discord.commands import ASK, names_of
 from adapters.discord.ownthread import opens_thread, target_in_thread
-from adapters.discord.reading import forwarded_text, shown_text, written_text
+from adapters.discord.reading import forwarded_text, names_own_role, shown_text, written_text
 from bot.contract import (
     LONGEST_TEXT,
     ChatId,
@@ -33,6 +33,7 @@ from bot.contract import (
     words,
 )
 
+_UNREAD: Final = (Enclosure(kind=EnclosureKind.MESSAGE),)
 _WITHHELD: Final = (Enclosure(kind=EnclosureKind.FORWARD),)
 _WRITTEN: Final = (discord.MessageType.default, discord.MessageType.reply)
 
@@ -41,6 +42,9 @@ def message_sent(
     message: discord.Message, application: int, bot: int, *, addressed: bool = False, threads: bool = False
 ) -> MessageSent | None:
     """Read a message as a question; return None if it is not for the bot, or may not be read.
+
+    Without the privileged intent Discord withholds the content of messages that do not mention the bot itself; see
+    `is_unread`.
 
     Args:
         addressed: it is for the bot, even if it does not mention it.
@@ -51,7 +55,7 @@ def message_sent(
     if author.bot or message.webhook_id is not None or message.type not in _WRITTEN:
         return None
     quoted = _quoted(message, bot)
-    mentioned = any(person.id == bot for person in message.mentions)
+    mentioned = any(person.id == bot for person in message.mentions) or names_own_role(message, bot)
     forwarded = quoted is not None and quoted.forwarded
     called = addressed or direct or mentioned or (quoted is not None and quoted.from_bot)
     if not (called or forwarded):
@@ -60,10 +64,11 @@ def message_sent(
     text = written_text(message, bot)
     enclosed = () if forwarded else _enclosed(message, alone=not text)
     if not message.content and not text and not enclosed and not forwarded:
-        # Without the privileged intent Discord withholds messages that do not mention the bot.
-        return None
+        if addressed or direct:
+            return None
+        enclosed = _UNREAD
     command = words.parse(text)
-    if command is None and _mentions(message.content, bot):
+    if command is None and mentioned and _mentions(message, bot):
         command = words.bare(text, certain=True)
     word, argument = command if command is not None else ("", text)
     apart = threads and not word and opens_thread(message)
@@ -278,8 +283,8 @@ def _target(message: discord.Message) -> ReplyTarget:
     return ReplyTarget("discord", data)
 
 
-def _mentions(content: str, bot: int) -> bool:
-    return f"<@{bot}>" in content or f"<@!{bot}>" in content
+def _mentions(message: discord.Message, bot: int) -> bool:
+    return re.search(rf"<@!?{bot}>", message.content) is not None or names_own_role(message, bot)
 
 
 def _quoted(message: discord.Message, bot: int) -> Quoted | None:
@@ -293,6 +298,12 @@ def _quoted(message: discord.Message, bot: int) -> Quoted | None:
         return None
     replied = message.reference.resolved
     return read_as_quoted(replied, bot) if isinstance(replied, discord.Message) else None
+
+
+def is_unread(sent: MessageSent) -> bool:
+    """Return True for a message to the bot whose content Discord withholds: it names only the bot's role, or replies to
+    the bot without a mention."""
+    return sent.enclosed == _UNREAD
 
 
 def is_withheld(quoted: Quoted | None) -> bool:

@@ -1,7 +1,7 @@
-"""Forwards in channels, which Discord's client sends right before the comment on them.
+"""Messages whose content Discord withholds, as they do not mention the bot, and which are requested where that helps.
 
-Discord withholds the text of a message that does not mention the bot, so a forward is requested when its comment
-mentions the bot, and any other stays unread.
+A forward in a channel comes right before the comment on it, and is requested when the comment mentions the bot. A
+message to the bot that names only its role, or replies to it without a mention, is requested at once.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from bot.contract import TOGETHER_SECONDS, Clock, LogThrottle, MessageSent, Newe
 
 log = logging.getLogger(__name__)
 
-FindForward: TypeAlias = Callable[[], Awaitable[MessageSent]]
-"""Asks Discord for a forward."""
+FindMessage: TypeAlias = Callable[[], Awaitable[MessageSent]]
+"""Asks Discord for a message."""
 _MOST: Final = 1_000
 _SECONDS: Final = 3.0
-"""The longest that a comment waits for its forward."""
+"""The longest that a question waits for its forward, or for its own content."""
 
 
 class Forwards:
-    """Knows each person's newest withheld forward in a channel; one for the process."""
+    """Knows each person's newest withheld forward in a channel, and requests what is withheld; one for the process."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -41,7 +41,7 @@ class Forwards:
         self._newest.put((message.channel.id, message.author.id), (message, sent))
         return True
 
-    def before(self, comment: discord.Message, application: int, bot: int) -> FindForward | None:
+    def before(self, comment: discord.Message, application: int, bot: int) -> FindMessage | None:
         """Return a function that requests the forward of a comment; None if there is none."""
         kept = self._newest.pop((comment.channel.id, comment.author.id), None)
         if kept is None or (comment.created_at - kept[0].created_at).total_seconds() > TOGETHER_SECONDS:
@@ -49,13 +49,10 @@ class Forwards:
         message, sent = kept
 
         async def find() -> MessageSent:
-            try:
-                async with time_limit(self._clock, _SECONDS):
-                    found = await comment.channel.fetch_message(message.id)
-                read = message_sent(found, application, bot)
-            except Exception as error:  # noqa: BLE001 - the comment is a question also without it
-                log.warning("discord: a forward could not be looked up: %s", type(error).__name__)
+            found = await self._fetch(message, "a forward")
+            if found is None:
                 return sent
+            read = message_sent(found, application, bot)
             if read is None or is_withheld(read.quoted):
                 self._withheld.warn(
                     "discord: Discord withholds what people forward with a comment to the bot; switch on the "
@@ -65,3 +62,26 @@ class Forwards:
             return replace(sent, quoted=read.quoted)
 
         return find
+
+    def whole(
+        self, message: discord.Message, sent: MessageSent, application: int, bot: int, *, threads: bool
+    ) -> FindMessage:
+        """Return a function that requests a message to the bot whose content is withheld.
+
+        Args:
+            threads: each question in a channel is answered in its own thread.
+        """
+
+        async def find() -> MessageSent:
+            found = await self._fetch(message, "a message")
+            return (message_sent(found, application, bot, threads=threads) if found is not None else None) or sent
+
+        return find
+
+    async def _fetch(self, message: discord.Message, name: str) -> discord.Message | None:
+        try:
+            async with time_limit(self._clock, _SECONDS):
+                return await message.channel.fetch_message(message.id)
+        except Exception as error:  # noqa: BLE001 - the question is answered also without it
+            log.warning("discord: %s could not be looked up: %s", name, type(error).__name__)
+            return None

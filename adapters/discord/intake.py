@@ -13,7 +13,7 @@ import discord
 
 from adapters.discord.errors import HOOK_CLOSED
 from adapters.discord.events import button_pressed, command_used
-from adapters.discord.forwards import FindForward
+from adapters.discord.forwards import FindMessage
 from adapters.discord.surface import AnswerSlot
 from bot.contract import (
     Backoff,
@@ -43,8 +43,10 @@ class Found(NamedTuple):
     sent: MessageSent
     find: FindChat | None = None
     """Returns its chat, if that must be requested."""
-    forward: FindForward | None = None
+    forward: FindMessage | None = None
     """Returns the forward that it comments on."""
+    whole: FindMessage | None = None
+    """Returns it with its content, which Discord withholds."""
 
 
 STORE_PATIENCE: Final = 1.0
@@ -69,7 +71,7 @@ class Intake:
 
     def message(self, found: Found) -> None:
         """Store a new message for the bot."""
-        self._take(found.sent, find=found.find, forward=found.forward)
+        self._take(found.sent, find=found.find, forward=found.forward, whole=found.whole)
 
     def missed(self, channel: int, read: Callable[[], Awaitable[Sequence[Found]]]) -> None:
         """Store what was missed in a channel, before what arrives there from now on."""
@@ -77,7 +79,7 @@ class Intake:
         async def store(before: asyncio.Task[bool] | None) -> bool:
             if before is not None:
                 await asyncio.wait({before})
-            stored = [await self._store(one.sent, None, True, one.find, one.forward) for one in await read()]
+            stored = [await self._store(one.sent, None, True, one.find, one.forward, one.whole) for one in await read()]
             return all(stored)
 
         self._chain(str(channel), store, f"missed in {channel}")
@@ -128,11 +130,12 @@ class Intake:
         *,
         patient: bool = True,
         find: FindChat | None = None,
-        forward: FindForward | None = None,
+        forward: FindMessage | None = None,
+        whole: FindMessage | None = None,
     ) -> asyncio.Task[bool]:
         return self._chain(
             incoming.chat.thread or incoming.chat.chat,
-            lambda before: self._store(incoming, before, patient, find, forward),
+            lambda before: self._store(incoming, before, patient, find, forward, whole),
             f"store {incoming.delivery}",
         )
 
@@ -162,7 +165,8 @@ class Intake:
         before: asyncio.Task[bool] | None,
         patient: bool,
         find: FindChat | None,
-        forward: FindForward | None,
+        forward: FindMessage | None,
+        whole: FindMessage | None,
     ) -> bool:
         """Store one delivery after the earlier ones of its channel.
 
@@ -174,6 +178,8 @@ class Intake:
         backoff = Backoff(self.clock, endless=False)
         while True:
             try:
+                if whole is not None:
+                    incoming, whole = await whole(), None
                 if find is not None:
                     incoming, find = replace(incoming, chat=await find()), None
                 if forward is not None:

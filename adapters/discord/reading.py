@@ -21,6 +21,12 @@ _DEEPEST: Final = 8
 Seen: TypeAlias = "discord.Message | discord.MessageSnapshot"
 
 
+def names_own_role(message: discord.Message, bot: int) -> bool:
+    """Return True if a message mentions the role that Discord made for the bot, which the list of mentions offers
+    beside the bot, under the same name."""
+    return any(role.tags is not None and role.tags.bot_id == bot for role in message.role_mentions)
+
+
 def written_text(message: discord.Message, bot: int) -> str:
     """Return a person's own text, without mentions of the bot. Link previews are not theirs."""
     return _readable("\n\n".join(_lines(message, embeds=not message.content)), bot, _names(message), message.guild)
@@ -44,7 +50,9 @@ def _names(message: discord.Message) -> dict[str, str]:
 
 
 def _readable(content: str, bot: int, names: Mapping[str, str], guild: discord.Guild | None) -> str:
-    content = re.sub(rf"(^|(?<=\s))<@!?{bot}>[ \t]*|<@!?{bot}>", "", content[:LONGEST_TEXT])
+    own = guild.self_role if guild is not None and "<@&" in content else None
+    me = rf"<@!?{bot}>" if own is None else rf"<@(?:!?{bot}|&{own.id})>"
+    content = re.sub(rf"(^|(?<=\s)){me}[ \t]*|{me}", "", content[:LONGEST_TEXT])
 
     def name(found: re.Match[str]) -> str:
         if found[2]:

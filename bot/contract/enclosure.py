@@ -24,6 +24,8 @@ class EnclosureKind(StrEnum):
     DICE = "dice"
     FORWARD = "forward"
     """A forwarded message that the platform withholds."""
+    MESSAGE = "message"
+    """The message itself, whose text the platform withholds."""
     OTHER = "other"
 
 

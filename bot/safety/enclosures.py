@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from bot.contract import AUDIBLE, Enclosure, MessageSent
+from bot.contract import AUDIBLE, Enclosure, EnclosureKind, MessageSent
 from bot.safety.characters import clean_name
 from bot.safety.untrusted import defuse, new_marker, wrap_as_data
 from bot.sentences import say
@@ -46,10 +46,13 @@ def announce_unread(question: MessageSent, language: str) -> str:
 def _left_out(enclosed: Sequence[Enclosure], sentence: str, language: str) -> str:
     """Return a sentence for everything with the same reason; `sentence` serves for anything without a sentence of its
     own."""
-    reasons = dict.fromkeys(one.problem or sentence for one in enclosed)
+
+    def reason(one: Enclosure) -> str:
+        return one.problem or ("unread_unmentioned" if one.kind is EnclosureKind.MESSAGE else sentence)
+
     told = [
-        say(reason, language, what=_listed([one for one in enclosed if (one.problem or sentence) == reason], language))
-        for reason in reasons
+        say(key, language, what=_listed([one for one in enclosed if reason(one) == key], language))
+        for key in dict.fromkeys(map(reason, enclosed))
     ]
     return "\n\n".join(told)
 

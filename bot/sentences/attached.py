@@ -63,6 +63,12 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我在这里没有读取文件的权限：{what}。可以请机器人的管理员开启。",
         "我在這裡沒有讀取檔案的權限：{what}。可以請機器人的管理員開啟。",
     ),
+    "unread_unmentioned": (
+        "I am not shown the text of {what}, because it mentions a role with my name and not me. Please write it again: "
+        "of the two entries with my name, choose the one that is not a role.",
+        "我看不到{what}的内容，因为其中提及的是与我同名的身份组，而不是我。请重新发送：在两个同名的选项中，选择不是身份组的那一个。",
+        "我看不到{what}的內容，因為其中提及的是與我同名的身分組，而不是我。請重新傳送：在兩個同名的選項中，選擇不是身分組的那一個。",
+    ),
     "unread_damaged": (
         "This seems to be damaged, so I cannot read it: {what}. Please send it again.",
         "文件似乎已损坏，我无法读取：{what}。请重新发送。",
@@ -146,6 +152,8 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "more_video_note": ("{count} video messages", "{count} 条视频消息", "{count} 則影片訊息"),
     "one_forward": ("a forwarded message", "一条转发的消息", "一則轉寄的訊息"),
     "more_forward": ("{count} forwarded messages", "{count} 条转发的消息", "{count} 則轉寄的訊息"),
+    "one_message": ("your message", "你的消息", "你的訊息"),
+    "more_message": ("{count} of your messages", "你的 {count} 条消息", "你的 {count} 則訊息"),
     "one_sticker": ("a sticker", "一个贴纸", "一張貼圖"),
     "more_sticker": ("{count} stickers", "{count} 个贴纸", "{count} 張貼圖"),
     "one_location": ("a location", "一个位置", "一個位置"),

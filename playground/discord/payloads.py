@@ -51,8 +51,10 @@ def member(person: Person, server: Guild, clock: Clock) -> Json:
     }
 
 
-def role(id: str, name: str) -> Json:
-    return {
+def role(id: str, name: str, of: str = "") -> Json:
+    """A role, or the one that belongs to the bot `of` alone."""
+    tags = {"tags": {"bot_id": of}} if of else {}
+    return tags | {
         "id": id,
         "name": name,
         "color": 0,
@@ -60,7 +62,7 @@ def role(id: str, name: str) -> Json:
         "hoist": False,
         "position": 0,
         "permissions": EVERYONE_MAY,
-        "managed": False,
+        "managed": bool(of),
         "mentionable": False,
         "flags": 0,
     }
@@ -104,7 +106,7 @@ def channel(place: Channel, clock: Clock) -> Json:
 def guild(server: Guild, channels: Iterable[Channel], people: Iterable[Person], bot: Person, clock: Clock) -> Json:
     """A whole server, as GUILD_CREATE brings it."""
     seen = [place for place in channels if place.guild is server and place.visible]
-    return guild_head(server) | {
+    return guild_head(server, bot) | {
         "joined_at": clock.date(0.0),
         "large": False,
         "unavailable": False,
@@ -120,8 +122,9 @@ def guild(server: Guild, channels: Iterable[Channel], people: Iterable[Person], 
     }
 
 
-def guild_head(server: Guild) -> Json:
+def guild_head(server: Guild, bot: Person) -> Json:
     """A server without its people and channels."""
+    roles = [role(id, name, bot.id if id == server.own_role else "") for id, name in server.roles.items()]
     return {
         "id": server.id,
         "name": server.name,
@@ -136,7 +139,7 @@ def guild_head(server: Guild) -> Json:
         "verification_level": 0,
         "default_message_notifications": 0,
         "explicit_content_filter": 0,
-        "roles": [role(server.id, "@everyone"), *(role(id, name) for id, name in server.roles.items())],
+        "roles": [role(server.id, "@everyone"), *roles],
         "emojis": [],
         "stickers": [],
         "features": [],

@@ -42,13 +42,15 @@ class People:
             self.state.publish("GUILD_CREATE", lambda _: self.gateway.guild(made.id), intent=GUILDS, guild=made.id)
         return made
 
-    def role(self, id: str | int, guild: str | int, name: str) -> str:
-        """A role of a server."""
+    def role(self, id: str | int, guild: str | int, name: str, *, own: bool = False) -> str:
+        """A role of a server; with `own` the bot's, which Discord makes with its invitation."""
         server, what = self.state.guilds[_id(guild)], "CREATE"
         if _id(id) in server.roles:
             what = "UPDATE"
         server.roles[_id(id)] = name
-        body: Json = {"guild_id": server.id, "role": payloads.role(_id(id), name)}
+        if own:
+            server.own_role = _id(id)
+        body: Json = {"guild_id": server.id, "role": payloads.role(_id(id), name, self.state.bot.id if own else "")}
         if server.member:
             self.state.publish(f"GUILD_ROLE_{what}", lambda _: dict(body), intent=GUILDS, guild=server.id)
         return _id(id)

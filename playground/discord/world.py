@@ -55,6 +55,9 @@ class Guild:
     granted: int = INVITED
     """The bot's permissions: those of its invitation, and what the server's people give it besides."""
     roles: dict[str, str] = field(default_factory=dict)
+    own_role: str = ""
+    """The id of the role that Discord made with the bot's invitation: it has the bot's name, and stands beside it in
+    the list that completes a mention."""
     held: dict[str, list[str]] = field(default_factory=dict)
     """The ids of the roles that a person has here, by the person's id; everybody has the server's own besides."""
 

@@ -213,6 +213,39 @@ async def test_a_forward_that_cannot_be_looked_up_costs_its_comment_nothing(
     assert "a forward could not be looked up: NotFound" in caplog.text
 
 
+@pytest.mark.parametrize("reads", [True, False], ids=["read", "withheld"])
+async def test_the_role_with_the_bots_name_is_the_bot(stage: Stage, reads: bool) -> None:
+    """People choose it from the list; Discord says nothing of what they write unless the intent is switched on."""
+    server = stage.server
+    server.privileged_intents = 1 << 15 if reads else 0
+    role, other = server.role(900_000_000_000_000_001, 10, "Parley", own=True), server.role(77, 10, "Parley")
+    await stage.listen()
+    server.say(stage.place, f"<@&{other}> hello", person=1)
+    server.say(stage.place, f"<@&{role}> what is tea?", person=1)
+    server.say(stage.place, f"{server.mention()} or <@&{role}> coffee?", person=1)
+    server.say(stage.place, f"<@&{role}> new", person=1)
+    server.delete(server.say(stage.place, f"<@&{role}> gone", person=1))
+
+    asked, both, command, gone = [await stage.mailbox.next() for _ in range(4)]
+    unread = (Enclosure(kind=EnclosureKind.MESSAGE),)
+    assert (asked.text, asked.enclosed) == (("what is tea?", ()) if reads else ("", unread))
+    assert both.text == "or coffee?"
+    assert (command.command, command.enclosed) == (("new", ()) if reads else ("", unread))
+    assert gone.enclosed == unread
+
+
+async def test_a_reply_to_the_bot_without_a_mention_is_read_where_discord_gives_it(stage: Stage) -> None:
+    server = stage.server
+    server.privileged_intents = 1 << 15
+    adapter = await stage.listen()
+    own = ReplyTarget("discord", {"channel": 20, "group": True, "reply_to": None})
+    ref = await show(adapter.surface(own), Page("Tea is a leaf.", final=True), None)
+    server.say(stage.place, "of which plant?", person=1, reply_to=ref.id, ping=False)
+
+    sent = await stage.mailbox.next()
+    assert (sent.text, sent.replies_to, sent.quoted.text) == ("of which plant?", ref.id, "Tea is a leaf.")
+
+
 async def test_what_does_not_speak_to_the_bot_is_not_taken_in(stage: Stage) -> None:
     """Other bots, webhooks, its own messages, talk among people, and what Discord does not let it read."""
     server = stage.server

@@ -50,6 +50,7 @@ from bot.contract import (
     time_limit,
 )
 from bot.network import proxy_before
+from tools.programs.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -114,9 +115,7 @@ class DiscordAdapter:
         compat.use_api(self._base)
         compat.read_endless_polls()
         # A closed client cannot be reopened.
-        self._client = Client(
-            self._threads, self._identifying, self._forwards, self._clock, proxy_before(self._base, "Discord")
-        )
+        self._client = self._make_client()
         self._registered = False
         await self._login(self._client)
         return self
@@ -138,9 +137,7 @@ class DiscordAdapter:
             raise Unreachable(f"Discord at {self._base} does not answer ({type(error).__name__})") from error
 
     async def _open_shard(self) -> Client:
-        client = Client(
-            self._threads, self._identifying, self._forwards, self._clock, proxy_before(self._base, "Discord")
-        )
+        client = self._make_client()
         await self._login(client)
         return client
 
@@ -239,10 +236,8 @@ class DiscordAdapter:
             raise Unreachable(f"Discord's gateway does not answer ({origin_of(error)})") from error
         finally:
             self.entrance = None
-            announcing.cancel()
-            catching_up.cancel()
+            await end_tasks(announcing, catching_up)
             await intake.close()
-            await asyncio.gather(announcing, catching_up, return_exceptions=True)
 
     async def _find_gateway(self) -> None:
         if self._base == _DEFAULT_BASE:

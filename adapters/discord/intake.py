@@ -30,6 +30,7 @@ from bot.contract import (
     done_within,
     time_limit,
 )
+from tools.programs.cancelling import begin_in, end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +110,8 @@ class Intake:
         storing = self._take(sent, patient=False)
         # A press is acknowledged without a sign: its effect is visible in the message.
         thinking = None if pressed else bool(sent.target.data["private_answer"])
-        self._run(self._acknowledge(interaction, storing, slot, again, thinking), f"acknowledge {interaction.id}")
+        acknowledging = self._acknowledge(interaction, storing, slot, again, thinking)
+        begin_in(self._tasks, acknowledging, f"acknowledge {interaction.id}")
 
     @property
     def busy(self) -> bool:
@@ -119,10 +121,8 @@ class Intake:
     async def close(self, seconds: float = 2.0) -> None:
         """Wait until every arrival is stored, and drop what is not stored in time."""
         await done_within(self.clock, self._tasks, seconds)
-        for task in (left := list(self._tasks)):
-            self._dropped = True
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        self._dropped = self._dropped or bool(self._tasks)
+        await end_tasks(*self._tasks)
 
     def _take(
         self,
@@ -143,7 +143,7 @@ class Intake:
         self, chat: str, work: Callable[[asyncio.Task[bool] | None], Coroutine[Any, Any, bool]], name: str
     ) -> asyncio.Task[bool]:
         """Begin work that is given the latest one of its channel, to wait for it."""
-        task = self._run(work(self._last.get(chat)), name)
+        task = begin_in(self._tasks, work(self._last.get(chat)), name)
         self._last[chat] = task
 
         def forget(done: asyncio.Task[bool]) -> None:
@@ -151,12 +151,6 @@ class Intake:
                 del self._last[chat]
 
         task.add_done_callback(forget)
-        return task
-
-    def _run(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
-        task = asyncio.create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
         return task
 
     async def _store(

@@ -14,6 +14,7 @@ from adapters.slack.counted import Counted
 from adapters.slack.errors import error_code
 from adapters.slack.limits import LOOKUP_WINDOW
 from bot.contract import Clock, done_within
+from tools.programs.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -72,9 +73,7 @@ class People:
     async def close(self) -> None:
         """Stop all lookups."""
         self._useful = False
-        for task in list(self._asking.values()):
-            task.cancel()
-        await asyncio.gather(*self._asking.values(), return_exceptions=True)
+        await end_tasks(*self._asking.values())
 
     @property
     def _has_room(self) -> bool:

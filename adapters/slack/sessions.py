@@ -15,6 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.errors import error_code, translate
 from bot.contract import QUICK, Backoff, Clock, RateLimited, done_within
+from tools.programs.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -59,9 +60,7 @@ class Sessions:
     async def close(self) -> None:
         """Set the remaining statuses, as far as Slack answers in time."""
         await done_within(self._clock, set(self._setting.values()), _CLOSE_SECONDS)
-        for task in (left := list(self._setting.values())):
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await end_tasks(*self._setting.values())
 
     def _want(self, place: tuple[str, str], status: str, title: str = "") -> None:
         if not self.possible:

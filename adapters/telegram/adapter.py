@@ -50,6 +50,7 @@ from bot.contract import (
     words,
 )
 from bot.sentences import say
+from tools.programs.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -117,8 +118,7 @@ class TelegramAdapter:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._greeting.cancel()
-        await asyncio.gather(self._greeting, return_exceptions=True)
+        await end_tasks(self._greeting)
         await self._bot.shutdown()
 
     def surface(self, target: ReplyTarget) -> Surface:

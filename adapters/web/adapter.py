@@ -45,7 +45,7 @@ from bot.contract import (
     proven,
     words,
 )
-from tools.programs.cancelling import Contained, end_tasks
+from tools.programs.cancelling import Contained, begin_in, end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -223,9 +223,7 @@ class WebAdapter:
             self._runs.forget(chat, asked.run)
             run.give_up()
             raise
-        task = asyncio.create_task(self._follow(incoming, run), name="web run")
-        self._following.add(task)
-        task.add_done_callback(self._following.discard)
+        begin_in(self._following, self._follow(incoming, run), "web run")
         return run
 
     def _read(self, asked: Asked) -> Incoming:

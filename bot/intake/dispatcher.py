@@ -46,7 +46,7 @@ from bot.safety import redacted
 from bot.sentences import language_of, say
 from bot.store import Claim, InboxRow, InboxState, Store
 from bot.turn import STARTS_AT_ONCE, Approvals, Conversation, Merging, Reminders, Running, TurnQueue, is_job
-from tools.programs.cancelling import Contained, complete
+from tools.programs.cancelling import Contained, complete, end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -191,10 +191,7 @@ class Dispatcher:
 
     async def _hand_over(self, place: str) -> None:
         """End the running turns of a place at their next stage, so that another process can continue them."""
-        routes = [task for chat, task in self._routes.items() if is_within(chat, place)]
-        for task in routes:
-            task.cancel()
-        await asyncio.gather(*routes, return_exceptions=True)
+        await end_tasks(*(task for chat, task in self._routes.items() if is_within(chat, place)))
         await asyncio.gather(self.queue.hand_over(place, TURN_SECONDS), self.signs.suspend(place))
         await self.settling.suspend(place)
 
@@ -221,9 +218,7 @@ class Dispatcher:
         await self.ownership.hand_over()
         await asyncio.gather(self.queue.close(grace), self.signs.close(), self._parts.close())
         await self.settling.close()
-        for task in (routes := list(self._routes.values())):
-            task.cancel()
-        await asyncio.gather(*routes, return_exceptions=True)
+        await end_tasks(*self._routes.values())
         await self.notices.close()
 
     async def wait_idle(self) -> None:

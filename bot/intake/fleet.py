@@ -22,6 +22,7 @@ from bot.intake.engine import ENQUEUE, Engine, give_away, prune
 from bot.intake.membership import Membership, lock_entrance
 from bot.intake.ownership import Role
 from bot.store import processes_on_server
+from tools.programs.cancelling import end_tasks
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -214,9 +215,7 @@ class Fleet:
         self._leaving.set()
         if self._engine is not None:
             self._engine.suspend()
-        for task in self._jobs.values():
-            task.cancel()
-        await asyncio.gather(*self._jobs.values(), return_exceptions=True)
+        await end_tasks(*self._jobs.values())
 
     async def _begin(self, place: str, job: str) -> None:
         """Serve a place that the engine assigned to this process; return when it is given up or passed on."""

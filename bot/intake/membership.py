@@ -28,6 +28,7 @@ from bot.intake.agreement import ClockWatch, refuse_differences, refuse_other_bo
 from bot.intake.direct import KEY, Lock, Waker, take
 from bot.intake.ownership import Role
 from bot.store import processes_on_server
+from tools.programs.cancelling import end_tasks
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -192,9 +193,7 @@ class Membership:
                     if working.done():
                         return await working
                 finally:
-                    losing.cancel()
-                    working.cancel()
-                    await asyncio.gather(working, losing, return_exceptions=True)
+                    await end_tasks(losing, working)
                 log.warning("this process has lost %s: the database was out of reach", name)
             finally:
                 self._locks.remove(lock)

@@ -29,7 +29,7 @@ from bot.contract import (
     StoreError,
 )
 from bot.store import Store
-from tools.programs.cancelling import end_tasks
+from tools.programs.cancelling import begin_in, end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -128,9 +128,7 @@ class Parts:
         elif forward.delivery not in before.deliveries:
             self._held.put(speaker, _Held(whole, (*before.deliveries, forward.delivery)))
         if self.found is not None and len(self._looking) < _MOST_HELD:
-            looking = asyncio.create_task(self._look(speaker, forward.delivery, self.found), name="forward")
-            self._looking.add(looking)
-            looking.add_done_callback(self._looking.discard)
+            begin_in(self._looking, self._look(speaker, forward.delivery, self.found), "forward")
 
     async def close(self) -> None:
         """Stop looking for questions."""

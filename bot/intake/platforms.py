@@ -39,7 +39,7 @@ from bot.contract import (
 )
 from bot.intake.missingrights import MissingRights
 from bot.intake.ownership import LOOK_SECONDS, Locks, Role, Sessions
-from tools.programs.cancelling import Contained, end_tasks
+from tools.programs.cancelling import Contained, end_tasks, wait_for_first
 
 log = logging.getLogger(__name__)
 
@@ -187,9 +187,7 @@ class Platforms:
         for name, task in self._kept.items():
             if name not in self._open:
                 task.cancel()
-        for task in list(self._listening.values()):
-            task.cancel()
-        await asyncio.gather(*self._listening.values(), return_exceptions=True)
+        await end_tasks(*self._listening.values())
 
     async def _keep(
         self,
@@ -227,7 +225,7 @@ class Platforms:
                 self._failed(name, error)
             finally:
                 self._open.discard(name)
-            await self._pause(backoff, leave)
+            await wait_for_first(backoff.wait(), leave.wait())
 
     async def _receive(
         self,
@@ -260,7 +258,7 @@ class Platforms:
                 self._failed(name, error)
             if self.clock.monotonic() - began >= STEADY_SECONDS:
                 backoff.reset()
-            await self._pause(backoff, leave)
+            await wait_for_first(backoff.wait(), leave.wait())
 
     async def _listen(self, name: str, adapter: Adapter, deliver: Deliver) -> None:
         """Listen until that ends in order, or is no longer wanted."""
@@ -273,8 +271,7 @@ class Platforms:
             await asyncio.shield(task)
         except asyncio.CancelledError:
             if not task.cancelled():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+                await end_tasks(task)
                 raise
 
     async def _listen_alone(self, name: str, adapter: Adapter, deliver: Deliver) -> None:
@@ -372,11 +369,3 @@ class Platforms:
         # The adapter has logged it, with the fix.
         if not isinstance(error, Contested):
             self._warnings.warn(f"{name} receives nothing now, trying again: {error}")
-
-    @staticmethod
-    async def _pause(backoff: Backoff, leave: asyncio.Event) -> None:
-        tasks = {asyncio.create_task(backoff.wait()), asyncio.create_task(leave.wait())}
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

@@ -27,7 +27,7 @@ from bot.contract import (
 )
 from bot.pacing import Pacer
 from bot.reply import on_one_line
-from tools.programs.cancelling import Contained
+from tools.programs.cancelling import Contained, end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -85,9 +85,7 @@ class WaitingSigns:
             self._lines[task]()
         if lines:
             await asyncio.wait(lines, timeout=MOMENT)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*tasks)
 
     def _start(self, chat: ChatId, work: Awaitable[object]) -> asyncio.Task[None]:
         async def showing() -> None:

@@ -8,7 +8,7 @@ import logging
 from bot.contract import Clock, LogThrottle, StoreError
 from bot.pacing.pacer import Pacer
 from bot.store import Allowances, Wish
-from tools.programs.cancelling import end_tasks
+from tools.programs.cancelling import wait_for_first
 
 EXCHANGE_SECONDS = 0.25
 """How often parts are exchanged while calls count: the longest wait for what another process gives up."""
@@ -36,11 +36,4 @@ async def share_budgets(pacer: Pacer, allowances: Allowances, clock: Clock) -> N
             except StoreError as error:
                 warnings.warn(f"calls wait, as other processes' calls are unknown: {error}")
             await clock.sleep(SHORT_SECONDS)
-            waits = [
-                asyncio.create_task(pacer.short.wait(), name="until a part is short"),
-                asyncio.create_task(clock.sleep(EXCHANGE_SECONDS - SHORT_SECONDS), name="until parts are exchanged"),
-            ]
-            try:
-                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                await end_tasks(*waits)
+            await wait_for_first(pacer.short.wait(), clock.sleep(EXCHANGE_SECONDS - SHORT_SECONDS))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from bot.contract import Clock
 from bot.store import Amount, Reserved
-from tools.programs.cancelling import end_tasks
+from tools.programs.cancelling import wait_for_first
 
 
 class Holdings:
@@ -72,12 +72,5 @@ class Holdings:
 
     async def wait_for_end(self, until: float) -> None:
         """Wait until a call ends, or until `until`, in monotonic time."""
-        ending = self._ending
-        waits = [
-            asyncio.create_task(ending.wait(), name="until a call ends"),
-            asyncio.create_task(self._clock.sleep(max(0.0, until - self._clock.monotonic())), name="patience"),
-        ]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            await end_tasks(*waits)
+        patience = max(0.0, until - self._clock.monotonic())
+        await wait_for_first(self._ending.wait(), self._clock.sleep(patience))

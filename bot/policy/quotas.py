@@ -37,6 +37,7 @@ from bot.policy.once import OncePer
 from bot.policy.prices import Prices
 from bot.settings import QuotaSettings
 from bot.store import Allowances, Amount, Limit, Refused, Reserved, Spending
+from tools.programs.cancelling import begin_in
 
 log = logging.getLogger(__name__)
 
@@ -311,7 +312,7 @@ class Quotas:
             return await asyncio.shield(reserving)
         except asyncio.CancelledError:
             # It may be on its way into the database; what nobody will use is returned.
-            self._in_background(self._give_back(reserving))
+            begin_in(self._settling, self._give_back(reserving), "settle")
             raise
 
     def refused(self, limit: Limit, until: float, *, untouched: bool = False) -> Unaffordable:
@@ -354,18 +355,9 @@ class Quotas:
         """
         if tool and used.dollars:
             self.metrics.dollars.add("tool", tool, amount=used.dollars)
-        settling = self._in_background(self._settle_held(reserved, used, tool))
+        settling = begin_in(self._settling, self._settle_held(reserved, used, tool), "settle")
         if wait:
             await asyncio.shield(settling)
-
-    def _in_background(self, work: Awaitable[None]) -> asyncio.Task[None]:
-        async def settling() -> None:
-            await work
-
-        task = asyncio.create_task(settling(), name="settle")
-        self._settling.add(task)
-        task.add_done_callback(self._settling.discard)
-        return task
 
     async def _settle_held(self, reserved: Reserved, used: Amount, tool: str) -> None:
         await self._settle(reserved, used, tool)

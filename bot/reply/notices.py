@@ -24,7 +24,7 @@ from bot.contract import (
 )
 from bot.reply.closing import take_away
 from bot.reply.opening import Replies
-from tools.programs.cancelling import Contained
+from tools.programs.cancelling import Contained, begin_in, end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -69,9 +69,7 @@ class Notices:
         """Stop what `soon` began, except what can be shown in a moment: no next process knows of it."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=MOMENT)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
 
     def soon(
         self,
@@ -138,9 +136,7 @@ class Notices:
             del self._shows[message]
 
     def _begin(self, chat: ChatId, showing: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(_logged(chat, showing), name=f"tell {chat}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        begin_in(self._tasks, _logged(chat, showing), f"tell {chat}")
 
     async def _tell_counted(
         self, message: MessageSent, text: str, private: bool, buttons: tuple[Button, ...], passes: bool

@@ -21,6 +21,7 @@ from bot.contract import LONGEST_PAUSE, BotError, ChatId, Clock, DeliveryError, 
 from bot.reply.opening import Replies
 from bot.reply.stream import ReplyStream
 from bot.store import Store
+from tools.programs.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -138,7 +139,7 @@ class Settling:
     async def drop(self, turn: int) -> None:
         """Do not show the reply of a turn again: another has replaced it."""
         if (waiting := self._tasks.get(turn)) is not None:
-            await self._end([waiting.task])
+            await end_tasks(waiting.task)
 
     async def take_back(self, turn: int) -> None:
         """Delete the messages of an ended turn's reply; those that cannot be deleted now stay, with a log line.
@@ -158,17 +159,11 @@ class Settling:
 
     async def suspend(self, within: str) -> None:
         """Show nothing more on a platform, or in a place; a later start, or another process, continues."""
-        await self._end([one.task for one in self._tasks.values() if is_within(one.chat, within)])
+        await end_tasks(*(one.task for one in self._tasks.values() if is_within(one.chat, within)))
 
     async def close(self) -> None:
         """Show nothing more; the next start continues."""
-        await self._end([one.task for one in self._tasks.values()])
-
-    @staticmethod
-    async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*(one.task for one in self._tasks.values()))
 
     async def _settle(self, turn: int, due: Due, before: Collection[asyncio.Task[None]]) -> None:
         began = self.clock.monotonic()

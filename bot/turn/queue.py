@@ -16,7 +16,7 @@ from functools import partial
 from bot.contract import ChatId, MessageSent, is_within
 from bot.operations import about
 from bot.turn.run import EndReason
-from tools.programs.cancelling import Contained
+from tools.programs.cancelling import Contained, end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -324,8 +324,7 @@ class TurnQueue:
                 try:
                     await asyncio.wait((running.task, running.text_stands), return_when=asyncio.FIRST_COMPLETED)
                 except asyncio.CancelledError:
-                    running.task.cancel()
-                    await asyncio.gather(running.task, return_exceptions=True)
+                    await end_tasks(running.task)
                     raise
                 if not running.task.done():
                     self._beside.setdefault(chat, []).append(running)

@@ -33,7 +33,7 @@ from bot.safety import LinkPolicy, Unknown
 from bot.sentences import language_of, say
 from bot.store import LATE_AFTER, Claim, InboxState, Store, zone_or_utc
 from bot.turn.run import MOST_REMINDER_ATTEMPTS, TurnLimits, close_told
-from tools.programs.cancelling import Contained
+from tools.programs.cancelling import Contained, wait_for_first
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,8 @@ class Reminders:
             except StoreError as error:
                 log.error("reminders wait: %s", error)
                 left = 5.0
-            await self._sleep(min(max(left, 0.0), longest))
+            seconds = min(max(left, 0.0), longest)
+            await wait_for_first(self.clock.sleep(seconds), self.store.timers.changed.wait())
 
     async def show(self, turn: int, due: TimerDue) -> None:
         """Write a reminder into its chat, as soon as the store and the platform allow it; the edge around this turn.
@@ -143,14 +144,3 @@ class Reminders:
         when = datetime.datetime.fromtimestamp(due.sent_at, zone)
         key = "reminder_unasked" if due.question else "reminder_missed" if due.several else "reminder_late"
         return say(key, language, text=due.text, when=f"{when:%Y-%m-%d %H:%M} ({zone})")
-
-    async def _sleep(self, seconds: float) -> None:
-        """Sleep, or wake when a timer is set."""
-        sleep = asyncio.create_task(self.clock.sleep(seconds), name="reminders sleep")
-        change = asyncio.create_task(self.store.timers.changed.wait(), name="reminders change")
-        try:
-            await asyncio.wait({sleep, change}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            sleep.cancel()
-            change.cancel()
-            await asyncio.gather(sleep, change, return_exceptions=True)

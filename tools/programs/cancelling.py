@@ -56,6 +56,23 @@ async def end_tasks(*tasks: asyncio.Task[Any]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def wait_for_first(*waits: Coroutine[Any, Any, Any]) -> None:
+    """Wait until one of these ends, and cancel the others."""
+    tasks = [asyncio.create_task(one) for one in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await end_tasks(*tasks)
+
+
+def begin_in(tasks: set[asyncio.Task[_T]], work: Coroutine[Any, Any, _T], name: str) -> asyncio.Task[_T]:
+    """Start a task that `tasks` holds until it ends: the loop itself keeps none alive."""
+    task = asyncio.create_task(work, name=name)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+    return task
+
+
 async def complete(work: Coroutine[Any, Any, _T]) -> _T:
     """Return the result of `work`, and finish it even if the caller is cancelled meanwhile."""
     task = asyncio.create_task(work)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from telegram import Bot, ExternalReplyInfo, Message
 
+from adapters.telegram.entities import written_in
 from bot.contract import LONGEST_TEXT
 
 _DEEPEST: Final = 20
@@ -20,9 +21,18 @@ _MEDIA: Final = ("animation", "audio", "photo", "video", "voice_note", "map")
 
 
 def words_of(message: Message) -> str:
-    """Return the text of a message, or its caption; of a rich message its words with their structure."""
-    said = message.text or message.caption
-    return (said if said else rich_text(message)[0])[:LONGEST_TEXT]
+    """Return the text of a message, or its caption, with its formatting; of a rich message its words with their
+    structure."""
+    return said_to(message, None)[0]
+
+
+def said_to(message: Message, bot: Bot | None) -> tuple[str, bool]:
+    """Return the words of a message without mentions of `bot`, and whether there were any."""
+    if said := message.text or message.caption:
+        entities = message.entities if message.text else message.caption_entities
+        text, mentioned = written_in(said, entities, bot)
+        return text[:LONGEST_TEXT], mentioned
+    return rich_text(message, bot)
 
 
 def rich_text(message: Message, bot: Bot | None = None) -> tuple[str, bool]:

@@ -15,7 +15,6 @@ from telegram import (
     Chat,
     ExternalReplyInfo,
     Message,
-    MessageEntity,
     MessageOrigin,
     MessageOriginChannel,
     MessageOriginChat,
@@ -29,7 +28,8 @@ from telegram.constants import MessageLimit
 
 from adapters.telegram.compat import STOPPED
 from adapters.telegram.drafts import draft_stopped
-from adapters.telegram.reading import rich_text, things_in, words_of
+from adapters.telegram.entities import written_in
+from adapters.telegram.reading import said_to, things_in, words_of
 from bot.contract import (
     AUDIBLE,
     LONGEST_TEXT,
@@ -295,8 +295,11 @@ def _target(message: Message) -> ReplyTarget:
 
 
 def _replies_to(bot: Bot, message: Message) -> bool:
+    """Return True for a reply to the bot; each message of a topic "replies" to the topic's creation, perhaps by it."""
     replied = message.reply_to_message
-    return replied is not None and replied.from_user is not None and replied.from_user.id == bot.id
+    if replied is None or replied.forum_topic_created is not None:
+        return False
+    return replied.from_user is not None and replied.from_user.id == bot.id
 
 
 def _shown(message: Message) -> str:
@@ -319,21 +322,11 @@ def _without_mention(message: Message, bot: Bot, text: str) -> tuple[str, bool]:
 
     A mention from an East Asian keyboard, `＠our_bot`, has no entity, and can be nothing else.
     """
-    if not (message.text or message.caption):
-        rich, mentioned = rich_text(message, bot)
-        return (rich if mentioned else text), mentioned
-    units = text.encode("utf-16-le", "surrogatepass")
-    kept: list[bytes] = []
-    at = 0
-    for entity in sorted(message.entities if message.text else message.caption_entities, key=lambda one: one.offset):
-        start, end = 2 * entity.offset, 2 * (entity.offset + entity.length)
-        if start >= at and _names(bot, entity, units):
-            kept.append(units[at:start])
-            at = end
-    kept.append(units[at:])
-    rest = b"".join(kept).decode("utf-16-le", "replace")
+    rest, mentioned = said_to(message, bot)
+    if not mentioned:
+        rest = text
     rest, wide = _wide_name(bot.username or "").subn("", rest) if "＠" in rest and bot.username else (rest, 0)
-    return rest.strip(), len(kept) > 1 or wide > 0
+    return rest.strip(), mentioned or wide > 0
 
 
 @cache
@@ -341,16 +334,6 @@ def _wide_name(name: str) -> re.Pattern[str]:
     """Return the pattern for a mention of a name of letters, digits and `_` with a wide `＠`, itself wide or not."""
     either = "".join(f"[{sign}{chr(ord(sign) + 0xFEE0)}]" for sign in name)
     return re.compile(rf"＠{either}(?!\w)", re.IGNORECASE)
-
-
-def _names(bot: Bot, entity: MessageEntity, units: bytes) -> bool:
-    if entity.type == MessageEntity.TEXT_MENTION:
-        return entity.user is not None and entity.user.id == bot.id
-    name = f"@{bot.username}".lower()
-    if entity.type != MessageEntity.MENTION or entity.length != len(name):
-        return False
-    piece = units[2 * entity.offset : 2 * (entity.offset + entity.length)]
-    return piece.decode("utf-16-le", "replace").lower() == name
 
 
 def _enclosed(message: Message | ExternalReplyInfo, *, alone: bool = False) -> tuple[Enclosure, ...]:
@@ -391,7 +374,8 @@ def _quoted(message: Message, bot: Bot) -> Quoted | None:
     if _of_another(message):
         quoted = Quoted(text=_shown(message), forwarded=True, enclosed=_enclosed(message))
         return _by_author(message, bot, quoted)
-    replied, part = message.reply_to_message, message.quote.text[:LONGEST_TEXT] if message.quote is not None else ""
+    replied, quote = message.reply_to_message, message.quote
+    part = written_in(quote.text, quote.entities or ())[0][:LONGEST_TEXT] if quote is not None else ""
     if replied is None and message.external_reply is not None:
         enclosed = _enclosed(message.external_reply)
         quoted = Quoted(text=part or things_in(message.external_reply), enclosed=enclosed)

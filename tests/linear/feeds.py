@@ -21,7 +21,7 @@ from typing import Any
 import discord
 from mcp_types import CallToolResult, TextContent
 from slack_sdk.web.async_client import AsyncWebClient
-from telegram import Bot, User
+from telegram import Bot, MessageEntity, User
 
 from adapters import download
 from adapters.console import terminal as console_terminal
@@ -40,6 +40,7 @@ from adapters.slack import reading as slack_reading
 from adapters.slack import streams as slack_streams
 from adapters.slack import webhook as slack_webhook
 from adapters.slack.sealing import Seal
+from adapters.telegram import entities as telegram_entities
 from adapters.telegram import html as telegram_html
 from adapters.telegram import live as telegram_live
 from adapters.telegram import updates as telegram_updates
@@ -203,6 +204,12 @@ def _telegram(text: str) -> RawObject:
     mentions = [{"type": "mention", "offset": at, "length": 11} for at in range(0, len(text), len(text) // 100 or 1)]
     message = {"message_id": 1, "date": 1, "chat": {"id": 7, "type": "private"}, "from": person, "text": text}
     return {"update_id": 1, "message": message | {"entities": mentions, "reply_to_message": message}}
+
+
+def _formatted(text: str) -> list[MessageEntity]:
+    """Entities as many as the text is long, in one quote."""
+    words = [MessageEntity(kind, at, 20) for kind in ("bold", "pre") for at in range(0, len(text), 40)]
+    return [MessageEntity("blockquote", 0, len(text)), *words]
 
 
 def _pasted(text: str) -> RawObject:
@@ -671,6 +678,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.contract.entrance.is_recent": lambda text: is_recent(text, 0.0),
     "bot.operations.http.is_own": lambda text: is_own(text, ("*.example.org",)),
     "bot.contract.entrance.proven": lambda text: proven(text.encode(errors="replace")),
+    "adapters.telegram.entities.written_in": lambda text: telegram_entities.written_in(text, _formatted(text)),
     "adapters.telegram.reading.words_of": lambda text: telegram_updates.meant_for(BOT, [_pasted(text)]),
     "adapters.telegram.updates.meant_for": lambda text: telegram_updates.meant_for(BOT, [_telegram(text)]),
     # Messages

@@ -529,6 +529,24 @@ async def test_the_first_message_of_a_topic_is_no_quotation(reader: Reader) -> N
     assert said.quoted is None and not said.replies_to
 
 
+async def test_a_topic_that_the_bot_opened_is_not_talk_to_the_bot(reader: Reader) -> None:
+    """Every message of a topic replies to the message of its creation."""
+    created = {
+        "message_id": 5,
+        "date": 1,
+        "chat": {"id": FORUM, "type": "supergroup"},
+        "from": {**BOTS, "id": reader.bot.id},
+    }
+    created["forum_topic_created"] = {"name": "Tea", "icon_color": 7322096}
+    place = {"reply_to_message": created, "message_thread_id": 5, "is_topic_message": True}
+
+    update = reader.raw(reader.server.say(FORUM, f"{reader.name} hi", person=ADA))
+    update["message"] |= place | {"text": "hi all", "entities": []}
+
+    assert reader.read(update) is None
+    assert message_of(reader.changed(f"{reader.name} hi", FORUM, **place)).chat.thread == "5"
+
+
 async def test_an_edited_message_is_told_as_such(server: TelegramServer, reader: Reader) -> None:
     number = server.message_id(server.say(ADA, "What is te?", person=ADA))
 

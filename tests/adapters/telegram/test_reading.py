@@ -9,6 +9,7 @@ from telegram import Update
 
 from adapters.telegram.updates import incoming
 from bot.contract import ChatMoved, MessageEdited
+from playground.telegram.entities import Entity, units
 from tests.adapters.telegram.test_adapter import ADA, GROUP, Reader, message_of, reader, server
 from tests.conftest import RawJson, RawObject
 
@@ -94,6 +95,78 @@ async def test_each_kind_of_block_of_a_paste_is_read_with_its_structure(reader: 
     sent = message_of(reader.read(reader.raw(reader.server.people.paste(ADA, [block, end], person=ADA))))
 
     assert sent.text == (f"{expected}\n\nend" if expected else "end")
+
+
+LINK = {"url": "https://t.example/tea"}
+FORMATTED: dict[str, tuple[str, list[tuple[str, str, RawObject]], str]] = {
+    "a link": ("🫖 read this now", [("text_link", "read this", LINK)], "🫖 read this (https://t.example/tea) now"),
+    "a link that shows itself": ("https://t.example/tea/", [("text_link", "https://t.example/tea/", LINK)],
+                                 "https://t.example/tea/"),
+    "styles in a link": ("read this now", [("text_link", "read this", LINK), ("bold", "this", {})],
+                         "read **this** (https://t.example/tea) now"),
+    "styles": ("a bc no d", [("bold", "bc", {}), ("italic", "c", {}), ("strikethrough", "no", {}),
+                             ("underline", "d", {}), ("spoiler", "d", {})], "a **b_c_** ~~no~~ d"),
+    "code": ("run x = `1` now", [("code", "x = `1`", {})], "run `` x = `1` `` now"),
+    "code alone": ("/new", [("code", "/new", {})], "`/new`"),
+    "a block": ("see:\na = 1\nb = 2\nwhy?", [("pre", "a = 1\nb = 2", {"language": "python"})],
+                "see:\n```python\na = 1\nb = 2\n```\nwhy?"),
+    "a block in a line": ("see ``` a why?", [("pre", "``` a", {})], "see \n````\n``` a\n````\n why?"),
+    "a quote": ("she:\nyes\nno\nand?", [("blockquote", "yes\nno", {}), ("bold", "no", {})],
+                "she:\n> yes\n> **no**\nand?"),
+    "a long quote": ("yes\nno", [("expandable_blockquote", "yes\nno", {})], "> yes\n> no"),
+    "overlapping": ("one two three", [("bold", "one two", {}), ("italic", "two three", {})], "**one _two_** three"),
+}  # fmt: skip
+"""Text, entities as (type, the words, fields), and what the model is told."""
+
+
+def entities_of(text: str, entities: list[tuple[str, str, RawObject]]) -> list[Entity]:
+    return [Entity(kind, units(text[: text.index(words)]), units(words), more) for kind, words, more in entities]
+
+
+@pytest.mark.parametrize("kind", FORMATTED)
+async def test_formatting_is_told_as_it_is_seen(reader: Reader, kind: str) -> None:
+    """As a question, a caption, a quote, a part that is quoted, a forward, an edit, and behind a mention."""
+    text, named, expected = FORMATTED[kind]
+    entities = entities_of(text, named)
+
+    def raw(key: str = "text", **more: RawJson) -> RawObject:
+        update = reader.raw(reader.server.say(ADA, "x", person=ADA))
+        del update["message"]["text"]
+        told = [one.json() for one in entities]
+        update["message"] |= {key: text, "entities" if key == "text" else f"{key}_entities": told, **more}
+        return update
+
+    whole = raw()["message"]
+    picture = {"photo": [{"file_id": "1", "file_unique_id": "1", "width": 1, "height": 1}]}
+    said = [message_of(reader.read(one)) for one in (raw(), raw("caption", **picture))]
+    reply = reader.raw(reader.server.say(ADA, "why?", person=ADA))
+    reply["message"]["reply_to_message"] = whole
+    part = copy.deepcopy(reply)
+    part["message"]["quote"] = {"text": text, "entities": whole["entities"], "position": 0}
+    forward = reader.read(raw(forward_origin={"type": "hidden_user", "date": 5, "sender_user_name": "Eve"}))
+    edited = reader.read({"update_id": 9, "edited_message": whole | {"edit_date": 5}})
+    mention = f"{reader.name} {text}"
+    group = reader.raw(reader.server.say(GROUP, mention, person=ADA))["message"]
+    group["entities"] += [one.json() | {"offset": one.offset + units(mention) - units(text)} for one in entities]
+    asked = message_of(reader.read({"update_id": 9, "message": group}))
+
+    assert [one.text for one in said] == [expected] * 2 and {one.command for one in said} == {""}
+    quotes = [message_of(one).quoted for one in (reader.read(reply), reader.read(part), forward)]
+    assert [one.text for one in quotes if one is not None] == [expected] * 3
+    assert isinstance(edited, MessageEdited) and edited.text == expected
+    assert asked.text == expected
+
+
+async def test_entities_of_a_server_that_counts_otherwise_change_nothing_but_themselves(reader: Reader) -> None:
+    update = reader.raw(reader.server.say(ADA, "read this", person=ADA))
+    update["message"]["entities"] = [
+        {"type": "text_link", "offset": 0, "length": 4},
+        {"type": "bold", "offset": 2, "length": 0},
+        {"type": "bold", "offset": 5, "length": 400},
+        {"type": "italic", "offset": 300, "length": 4},
+    ]
+
+    assert message_of(reader.read(update)).text == "read **this**"
 
 
 async def test_a_rich_message_is_known_as_a_quote_a_forward_and_a_command(reader: Reader) -> None:

@@ -326,17 +326,14 @@ async def open_postgres(url: str, *, write: bool, fence: Fence | None = None) ->
         DatabaseError: it cannot be opened.
     """
     thread = ThreadPoolExecutor(1, thread_name_prefix="store postgres")
-    opening = asyncio.get_running_loop().run_in_executor(
-        thread, partial(connect_postgres, url, write=write, fence=fence)
-    )
+    opening = thread.submit(connect_postgres, url, write=write, fence=fence)
     try:
-        return PostgresDatabase(await asyncio.shield(opening), thread)
-    except asyncio.CancelledError:
-        opening.add_done_callback(lambda done: None if done.exception() else done.result().close())
+        return PostgresDatabase(await asyncio.shield(asyncio.wrap_future(opening)), thread)
+    except BaseException:
+        # After the opening, on its thread: the event loop may have ended by then.
+        thread.submit(lambda: opening.result().close())
+        thread.shutdown(wait=False)
         raise
-    finally:
-        if not opening.done() or opening.exception() is not None:
-            thread.shutdown(wait=False)
 
 
 class BorrowedConnection:

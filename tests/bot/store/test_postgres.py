@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, closing, suppress
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ from bot.contract.clock import SystemClock
 from bot.contract.errors import SettingsError, StoreError
 from bot.contract.messages import ChatId
 from bot.contract.transcript import Usage
-from bot.store import Amount, Limit, Reserved, Store, lock_database
+from bot.store import Amount, Limit, Reserved, Store, lock_database, postgres
 from bot.store.faults import DatabaseError, Fault, store_error
 from bot.store.postgres import PostgresConnection, connect_postgres, open_postgres, postgres_error, translate
 from bot.store.postgres_schema import bring_up_to_date, check_server, find_version, for_postgres, steps
@@ -396,6 +397,29 @@ async def test_a_connection_is_closed_once_with_its_thread(lines: list[Line]) ->
     for _ in range(2):
         await db.close()
     assert lines[0].closed
+
+
+def test_a_connection_is_closed_that_opens_after_the_event_loop_has_ended(
+    lines: list[Line], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered, closed, connect = threading.Event(), threading.Event(), postgres._Line.connect
+
+    def connect_late(*_: object, **__: object) -> object:
+        assert answered.wait(PATIENCE)
+        return connect()
+
+    monkeypatch.setattr("bot.store.postgres._Line.connect", connect_late)
+    monkeypatch.setattr(Line, "close", lambda _: closed.set())
+
+    async def give_up() -> None:
+        opening = asyncio.create_task(open_postgres("postgresql://db/parley", write=True))
+        await asyncio.sleep(0)
+        opening.cancel()
+
+    asyncio.run(give_up())
+    answered.set()
+
+    assert closed.wait(PATIENCE)
 
 
 @pytest.mark.parametrize(

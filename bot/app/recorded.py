@@ -26,7 +26,7 @@ from bot.contract import (
     SurfaceLimits,
 )
 from bot.safety import without_boundaries
-from bot.store import CallRecord, Recording, TurnState
+from bot.store import CallRecord, Recording
 from bot.turn import asks_from_outside
 from tools.calling.registry import ToolRegistry
 from tools.contract.base import Arguments, Json, ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
@@ -180,9 +180,7 @@ class RecordedTools(ToolRegistry):
         self._begun = begun
         self._returned = asyncio.Event()
         self._left = [record for record in calls if record.result is not None]
-        self._open = [
-            record for one in turns if one.state is TurnState.STOPPED for record in one.calls if record.result is None
-        ]
+        self._open = [record for one in turns if one.ends_early for record in one.calls if record.result is None]
 
     async def _wait_for_turn(self, record: CallRecord) -> None:
         """Wait until the call has begun, and those of the same pass have their results whose sources have lower
@@ -198,7 +196,8 @@ class RecordedTools(ToolRegistry):
                     await self._returned.wait()
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
-        """Return the stored result of this call; a failure if none is stored. One that was stopped never ends."""
+        """Return the stored result of this call; a failure if none is stored. One that its turn's end cut off never
+        ends."""
         for record in self._left:
             if is_same(record.call, call):
                 await self._wait_for_turn(record)

@@ -50,8 +50,8 @@ def is_foreign(recording: Recording) -> bool:
 def cut_short(recording: Recording) -> AssistantEntry | None:
     """Return what the model had written of the pass in which the turn was stopped or failed, its text without our note;
     None if no pass was under way."""
-    last, ends = recording.entries[-1], (TurnState.STOPPED, TurnState.FAILED)
-    if recording.state not in ends or not isinstance(last, AssistantEntry) or last.provider:
+    last = recording.entries[-1]
+    if not recording.ends_early or not isinstance(last, AssistantEntry) or last.provider:
         return None
     noted = is_stop_note(last.text)
     if recording.state is TurnState.FAILED:
@@ -60,7 +60,15 @@ def cut_short(recording: Recording) -> AssistantEntry | None:
 
 
 def _has_open_call(recording: Recording) -> bool:
-    return recording.state is TurnState.STOPPED and any(one.result is None for one in recording.calls)
+    return recording.ends_early and any(one.result is None for one in recording.calls)
+
+
+def _is_broken(recording: Recording) -> bool:
+    """Return True if our program failed, not a model or another agent: while calls ran, or after the last pass."""
+    told = recording.failed
+    if recording.state is not TurnState.FAILED or told is None or told["sentence"] != "failed" or is_foreign(recording):
+        return False
+    return _has_open_call(recording) or cut_short(recording) is None
 
 
 def _is_unread(recording: Recording) -> bool:
@@ -82,7 +90,7 @@ def passes_of(recording: Recording) -> list[Said]:
             said[-1] = Said(replace(last, text=last.text + _MORE, written=last.written and last.written + _MORE))
         else:
             said[-1] = Said(last, finish)
-    if rest is not None and recording.state is TurnState.FAILED:
+    if rest is not None and recording.state is TurnState.FAILED and not _is_broken(recording):
         # A model that breaks off is asked to go on, and is then refused.
         said += [Said(rest, fails=True)] if rest.text else []
         said.append(Said(AssistantEntry(""), fails=True))
@@ -144,20 +152,25 @@ class Script:
         last = [each for each in one.calls if each.passnumber == self._until]
         self._cut = {each.call.id for each in last if each.result is None}
         self._results, self._attached = len(last) - len(self._cut), len(one.files)
-        self._stops = one.state is TurnState.STOPPED
+        self._breaks = _is_broken(one)
+        self._stops = one.state is TurnState.STOPPED or self._breaks
         self._waits = rest is not None and not self._rest and not _has_open_call(one)
         return one
 
     def is_too_late(self, event: Event) -> bool:
-        """Return True if an event did not happen any more: the turn was stopped before."""
-        if not self._stops or self._passes < self._until:
+        """Return True if an event did not happen any more: the turn was stopped, or failed, before."""
+        if not self._turns[self._number].ends_early or self._passes < self._until:
             return False
         if isinstance(event, FileProduced):
             return self._files >= self._attached
         return isinstance(event, ToolFinished) and event.call.id in self._cut
 
     async def after(self, event: Event) -> None:
-        """Do what comes after an event that is stored and shown. Never returns after the last one before a stop."""
+        """Do what comes after an event that is stored and shown. Never returns after the last one before a stop.
+
+        Raises:
+            RuntimeError: it is the last one before the program failed, while calls ran.
+        """
         match event:
             case TextDelta(text):
                 self._text.append(text)
@@ -177,6 +190,8 @@ class Script:
             case FileProduced():
                 self._files += 1
         if self.check():
+            if self._breaks:
+                raise RuntimeError("the program failed here, as it is recorded")
             await asyncio.Event().wait()
 
     def as_failed(self, event: Event) -> Event:
@@ -206,7 +221,8 @@ class Script:
         if "".join(self._text).strip() != self._rest:
             return False
         self._stops = False
-        asyncio.get_running_loop().call_soon(self._stop)
+        if not self._breaks:
+            asyncio.get_running_loop().call_soon(self._stop)
         return True
 
 

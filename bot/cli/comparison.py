@@ -10,7 +10,7 @@ from typing import Final
 from bot.app import RecordedModel, bare, passes_of
 from bot.contract import BEFORE_FIRST_PASS, AssistantEntry, Entry, ReplyTarget, ToolEntry, UserEntry, reference_of
 from bot.safety import without_boundaries
-from bot.store import CallRecord, Recording, TurnState
+from bot.store import CallRecord, Recording
 
 _SPACES: Final = re.compile(r"[ \t\n]+(?=\n\n)")
 _SHOWN: Final = 120
@@ -128,8 +128,8 @@ def _result(record: CallRecord) -> str | None:
 
 def _without_reference(recording: Recording) -> str:
     text = recording.visible.replace(reference_of(recording.turn), "REFERENCE")
-    # The history has what a model had written when it was stopped without the spaces at its end.
-    return _SPACES.sub("", text) if recording.state is TurnState.STOPPED else text
+    # The history has what a model had written when it was stopped, or failed, without the spaces at its end.
+    return _SPACES.sub("", text) if recording.ends_early else text
 
 
 def _shorten(value: object) -> str:

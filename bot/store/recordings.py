@@ -38,6 +38,7 @@ _PRESSES: Final = (*_DECISIONS, Control.CONTINUE)
 _TURN = """
     SELECT t.chat, i.incoming, t.state, t.visible, t.first_sequence, t.last_sequence, t.continues,
         c.since_sequence, c.summary_upto, c.summary, c.summary_origin, t.ended_at,
+        (SELECT own.ended_at FROM inbox own WHERE own.id = t.id),
         (SELECT count(*) FROM pages p WHERE p.turn = t.id AND p.message IS NOT NULL), t.course
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question WHERE t.id = ?
 """
@@ -100,6 +101,11 @@ class Recording:
         """What a model wrote, pass by pass."""
         made = (one for one in self.entries if isinstance(one, AssistantEntry))
         return [one for one in made if one.provider != BEFORE_FIRST_PASS]
+
+    @property
+    def ends_early(self) -> bool:
+        """True if it was stopped, or failed: calls that had not ended by then have no result."""
+        return self.state in (TurnState.STOPPED, TurnState.FAILED)
 
     @property
     def all(self) -> Iterator[Recording]:
@@ -221,17 +227,15 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
     row = db.execute(_TURN, (turn,)).fetchone()
     if row is None:
         return None
-    chat, incoming, state, visible, first, last, continues, since, upto, summary, origin, ended, pages, course = row
+    chat, incoming, state, visible, first, last, continues, since, upto, summary, origin, *ends, pages, course = row
     question, noted = incoming_from_json(incoming), json.loads(course or '{"stands": []}')
     entries = () if first is None else _entries(body for (body,) in db.execute(_ENTRIES, (chat, first - 1, last)))
     try:
-        asker = _check(question, entries, ended, TurnState(state), "failed" in noted)
+        asker = _check(question, entries, ends, TurnState(state), "failed" in noted)
         about = _find_continued(db, asker)
         made = [one for one in entries if isinstance(one, AssistantEntry) and one.provider]
         # A turn that was stopped while its last pass was being stored has only the calls of that pass.
         kept = [one for one in list_calls(db, turn) if state != TurnState.STOPPED or one.passnumber <= len(made)]
-        if state == TurnState.FAILED and any(one.result is None for one in kept):
-            raise _Missing("it failed while its tools ran")
         calls, files = tuple(_with_files(db, turn, one) for one in kept), _files_of(db, turn)
     except _Missing as missing:
         return str(missing)
@@ -262,11 +266,12 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
 
 
 def _check(
-    question: Incoming, entries: Sequence[Entry], ended: float | None, state: TurnState, is_told: bool
+    question: Incoming, entries: Sequence[Entry], ends: Sequence[float | None], state: TurnState, is_told: bool
 ) -> MessageSent | ControlPressed:
     """Return what asked.
 
     Args:
+        ends: when the turn and its inbox row ended.
         is_told: it is stored why it failed.
 
     Raises:
@@ -280,7 +285,8 @@ def _check(
         raise _Missing("no person asked it in words")
     made = [one for one in entries if isinstance(one, AssistantEntry)]
     reasons = {
-        "it has not ended": ended is None,
+        "its process died over it, twice": ends[0] is None and ends[1] is not None,
+        "it has not ended": ends[0] is None,
         "it failed, and why is not stored: its person was told nothing, or an earlier version stored it": (
             state is TurnState.FAILED and not is_told
         ),

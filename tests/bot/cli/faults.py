@@ -287,6 +287,7 @@ FAULTS: Final[Mapping[str, tuple[str, Plant]]] = {
     "a stop is told in old Chinese signs": ("stopped in a call", said("bot.turn.conversation.say", "zh-Hant")),
     "the end of an answer is told in Chinese": ("cut off", said("bot.turn.closing.say", "zh-Hans")),
     "a failure is told in Chinese": ("key refused", said("bot.turn.closing.say", "zh-Hans")),
+    "a fault of the program is told in Chinese": ("failed in a call", said("bot.turn.closing.say", "zh-Hans")),
     "a failure says nothing": ("broken off", put("bot.turn.closing.Closing.write_note", lambda *_: "")),
     "a busy model is called a refusal": ("busy", put("bot.turn.closing.say", _refusal)),
     "the text of a file is lost": ("a file", put("bot.context.question.describe_enclosed", lambda _: "")),

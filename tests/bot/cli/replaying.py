@@ -98,6 +98,8 @@ class Other:
         yield Thought("They want tea.")
         yield Text("I look it up. ")
         yield Call(id="c1", name="archive", arguments={"query": "tea"}, effects=False)
+        if "crash" in words:
+            raise RuntimeError("the archive is gone")
         files = (File("tea.csv", "text/csv", b"tea,800\n"),) if "file" in words else ()
         yield Result(id="c1", text="Sold for 800 yen.", files=files)
         if "book" in words:

@@ -7,7 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from itertools import chain, repeat
 
+from bot.agent import Event, Failed, Finished, ToolFinished
 from bot.contract import Enclosure, EnclosureKind, MessageEdited, Quoted
+from bot.turn.draft import Draft
+from bot.turn.events import EventTaker
 from playground.model import Reply
 from tests.bot.cli.replaying import JOB, LONG, Control, Stored, calls
 
@@ -180,7 +183,26 @@ def _failing(*replies: Reply, **given: object) -> Made:
     return make
 
 
+async def _failed_in_a_call(one: Stored) -> int:
+    """The program fails when one of two calls has ended."""
+    take, ended = EventTaker.take, list[Event]()
+
+    async def taking(self: EventTaker, draft: Draft, event: Event) -> Finished | Failed | None:
+        if isinstance(event, ToolFinished):
+            ended.append(event)
+            if len(ended) == 2:
+                raise RuntimeError("a fault of the program")
+        return await take(self, draft, event)
+
+    EventTaker.take = taking  # type: ignore[method-assign]
+    try:
+        return await one.ask(calls("tea", "cups"))
+    finally:
+        EventTaker.take = take  # type: ignore[method-assign]
+
+
 FAILED: Mapping[str, Made] = {
+    "failed in a call": _failed_in_a_call,
     "key refused": _failing(REFUSED),
     "no money": _failing(Reply(status=402)),
     "busy": _failing(Reply(status=429, retry_after=600)),
@@ -283,6 +305,14 @@ async def _other_failed(one: Stored) -> int:
     return await one.ask(text="Please fail.")
 
 
+async def _other_crashed(one: Stored) -> int:
+    return await one.ask(text="Please crash.")
+
+
+async def _other_continued(one: Stored) -> int:
+    return await one.press(Control.CONTINUE, await _other_stopped(one))
+
+
 OTHERS: Mapping[str, Made] = {
     "answer": _other,
     "file": _other_file,
@@ -290,4 +320,6 @@ OTHERS: Mapping[str, Made] = {
     "denied": _other_denied,
     "stopped": _other_stopped,
     "failed": _other_failed,
+    "crashed in a call": _other_crashed,
+    "continued": _other_continued,
 }

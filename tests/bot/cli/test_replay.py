@@ -303,6 +303,13 @@ async def test_what_cannot_be_repeated_is_one_sentence(tmp_path: Path, monkeypat
 
     with pytest.raises(SettingsError, match="it failed, and why is not stored: its person was told nothing"):
         await load(url, reference_of(2))
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as db:
+        db.execute("UPDATE turns SET ended_at = NULL WHERE id = 2")
+        with pytest.raises(SettingsError, match="its process died over it, twice"):
+            await load(url, reference_of(2))
+        db.execute("UPDATE inbox SET ended_at = NULL WHERE id = 2")
+    with pytest.raises(SettingsError, match="it has not ended"):
+        await load(url, reference_of(2))
     with pytest.raises(SettingsError, match="no turn has the reference"):
         await load(url, reference_of(99))
     with pytest.raises(SettingsError, match="write the six characters"):

@@ -1,4 +1,4 @@
-"""`parley replay` repeats a turn that was stopped at any moment: at, or after, each event of its agent."""
+"""`parley replay` repeats a turn that was stopped, or failed, at any moment: at, or after, each event of its agent."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from tests.bot.cli.replaying import LONG, OTHER, UNLIMITED, Stored, calls, stori
 take = EventTaker.take
 
 
-async def _stop_at(one: Stored, patch: pytest.MonkeyPatch, number: int, after: bool, text: str) -> tuple[int, str]:
-    """Ask, stop the answer at or after the event with a number, counted from 0, and return the turn and the event's
-    name; an empty one if the turn had no such event."""
+async def _end_at(
+    one: Stored, patch: pytest.MonkeyPatch, number: int, after: bool, text: str, *, fails: bool
+) -> tuple[int, str]:
+    """Ask, stop the answer at or after the event with a number, counted from 0, or let the program fail there, and
+    return the turn and the event's name; an empty one if the turn had no such event."""
     question, seen = one.question(text), list[Event]()
 
     def stop() -> None:
+        if fails:
+            raise RuntimeError("a fault of the program")
         running = one.app.dispatcher.queue.find_running(question.chat)
         assert running is not None
         running.end(EndReason.STOPPED)
@@ -48,18 +52,27 @@ async def _stop_at(one: Stored, patch: pytest.MonkeyPatch, number: int, after: b
 
 
 @pytest.mark.parametrize(
-    ("platform", "after", "agent"),
-    [("telegram", False, ""), ("slack", True, ""), ("discord", False, ""), ("slack", False, OTHER)],
+    ("platform", "after", "agent", "fails"),
+    [
+        ("telegram", False, "", False),
+        ("slack", True, "", False),
+        ("discord", False, "", False),
+        ("slack", False, OTHER, False),
+        ("telegram", True, "", True),
+        ("slack", False, "", True),
+        ("discord", True, "", True),
+        ("telegram", False, OTHER, True),
+    ],
 )
-async def test_a_turn_that_was_stopped_at_any_moment_comes_out_the_same(
-    platform: str, after: bool, agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_turn_that_ended_at_any_moment_comes_out_the_same(
+    platform: str, after: bool, agent: str, fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns, wrong = dict[int, str](), {}
     async with storing(tmp_path, monkeypatch, platform, agent, **UNLIMITED) as one:
         for text in ("What is tea?", "Give me a file.") if agent else ("What is tea?",):
             number = 0
             while True:
-                turn, name = await _stop_at(one, monkeypatch, number, after, text)
+                turn, name = await _end_at(one, monkeypatch, number, after, text, fails=fails)
                 if not name:
                     break
                 turns[turn] = f"{number}, {name}: {text}"

@@ -24,7 +24,7 @@ from bot.reply.record import Recorded, Reshown, Unrecorded, files_before
 from bot.reply.stream import ReplyStream
 from bot.reply.typingsign import TypingSign
 from bot.reply.voiceposts import RecordedVoice, VoicePosts
-from bot.safety import AnswerFilter, BoundaryFilter, LinkFilter, LinkPolicy, Redactor
+from bot.safety import AnswerFilter, BoundaryFilter, CitationFilter, LinkFilter, LinkPolicy, Redactor
 from bot.sentences import how_long, language_of, say
 from bot.store import FILE_BYTES, PageState, ReplyRecord, Store, StoredTurn
 
@@ -234,6 +234,6 @@ class Replies:
         return Redactor(self.secrets).redact(write_preamble(question, language)) if question is not None else ""
 
     def _filters(self, policy: LinkPolicy) -> tuple[TextFilter, ...]:
-        """First deceptive characters, then our own marks, secrets, links: a secret in an address is masked before the
-        address is judged."""
-        return AnswerFilter(), BoundaryFilter(), Redactor(self.secrets), LinkFilter(policy)
+        """First deceptive characters, then the models' marks and our own, secrets, links: a secret in an address is
+        masked before the address is judged."""
+        return AnswerFilter(), CitationFilter(), BoundaryFilter(), Redactor(self.secrets), LinkFilter(policy)

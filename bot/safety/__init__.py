@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.safety import enclosures, redacted
 from bot.safety.characters import AnswerFilter, clean_answer, clean_name, clean_untrusted, shows_nothing
+from bot.safety.citations import CitationFilter
 from bot.safety.enclosures import announce_unread, describe_enclosed, enclosed_in, spoken_words, told_by_others
 from bot.safety.linkpolicy import LinkPolicy, Unknown
 from bot.safety.links import LinkFilter

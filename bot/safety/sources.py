@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from bot.safety.characters import clean_name
+from bot.safety.citations import rewrite_citations
 from bot.sentences import say
 from tools.contract.base import Source, ToolResult
 
@@ -70,7 +71,7 @@ class Citations:
 
         Numbers without a source stay as text.
         """
-        prose = _without_code(answer)
+        prose = _without_code(rewrite_citations(answer))
         cited = [self._known[number] for number in _numbers(prose) if number in self._known][:MOST_LISTED]
         if not cited or self._lists_itself(prose, cited):
             return ""

@@ -106,6 +106,7 @@ from bot.reply import approvalcard, cutting, graphemes, preamble
 from bot.reply.paging import Paginator, beginning, whole_words, worth_showing
 from bot.safety import (
     characters,
+    citations,
     enclosures,
     linkpolicy,
     links,
@@ -777,6 +778,8 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.safety.redactor.Redactor.feed": _streamed(lambda: redactor.Redactor(SECRETS), 10**9),
     "bot.safety.redactor.Redactor.feed, in pieces": _streamed(lambda: redactor.Redactor(SECRETS), 16),
     "bot.safety.characters.AnswerFilter.feed": _streamed(characters.AnswerFilter, 16),
+    "bot.safety.citations.CitationFilter.feed": _streamed(citations.CitationFilter, 16),
+    "bot.safety.citations.rewrite_citations": citations.rewrite_citations,
     "bot.safety.characters.clean_answer": characters.clean_answer,
     "bot.safety.characters.clean_name": characters.clean_name,
     "bot.safety.characters.shows_nothing": lambda text: [

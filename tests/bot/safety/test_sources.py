@@ -64,6 +64,8 @@ def citations() -> Citations:
         ("Both [1, 2].", [1, 2]),
         ("Both 【1】、【2】。", [1, 2]),
         ("All [1-2].", [1, 2]),
+        ("It is green【1†source】 or [citation:2].", [1, 2]),
+        ("It is green[cite: 1], `[citation:2]`.", []),
         ("It is green [1] and blue [9].", [1]),
         ("It is blue [9].", []),
         ("It is green.", []),

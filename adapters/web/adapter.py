@@ -7,6 +7,7 @@ answer: a lost one stops nothing, and a request under the same run id gets the s
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -26,8 +27,10 @@ from bot.contract import (
     Clock,
     ControlPressed,
     Deliver,
+    FindRepeated,
     Headers,
     Incoming,
+    KeepSaid,
     MessageSent,
     Proof,
     Recall,
@@ -80,6 +83,8 @@ class WebAdapter:
         self._deliver: Deliver | None = None
         self.recall: Recall | None = None
         self.recall_calls: RecallCalls | None = None
+        self.keep_said: KeepSaid | None = None
+        self.find_repeated: FindRepeated | None = None
         self.entrance = self
 
     @property
@@ -96,7 +101,7 @@ class WebAdapter:
         await end_tasks(*self._following)
 
     def surface(self, target: ReplyTarget) -> WebSurface:
-        return WebSurface(self._runs, target, self._look_at_calls)
+        return WebSurface(self._runs, target, self._look_at_calls, self._keep)
 
     async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
         content = await asyncio.to_thread(content_of, source)
@@ -137,7 +142,7 @@ class WebAdapter:
         by_events = address == "agui"
         try:
             asked = await asyncio.to_thread(read_run if by_events else read_completion, headers, body)
-            asked = await (self._with_answer if by_events else self._with_decision)(asked)
+            asked = await (self._with_answer if by_events else self._with_decision)(await self._with_run(asked))
             run = await self._open(asked)
         except MisaskedError as error:
             return completions.problem(400, str(error))
@@ -166,6 +171,13 @@ class WebAdapter:
             self._readers -= 1
 
     # Runs
+
+    async def _with_run(self, asked: Asked) -> Asked:
+        """Return a request that its client sends again by itself as the run that it began."""
+        if not asked.repeats or self.find_repeated is None:
+            return asked
+        known = await self.find_repeated(self._chat_of(asked), asked.repeats)
+        return replace(asked, run=known or asked.run)
 
     async def _with_decision(self, asked: Asked) -> Asked:
         """Return a request whose `yes` or `no` decides about the call that its thread asks about, if it does."""
@@ -299,6 +311,11 @@ class WebAdapter:
             return await self.recall(incoming.chat, incoming.delivery) or Recalled(ended=True)
         except StoreError:
             return Recalled(ended=False)
+
+    async def _keep(self, chat: str, delivery: str, text: str) -> None:
+        if self.keep_said is not None:
+            with contextlib.suppress(StoreError):
+                await self.keep_said(ChatId.parse(chat), delivery, text)
 
     async def _look_at_calls(self, chat: str, delivery: str, run: Run) -> tuple[RecalledCall, ...]:
         """Return the calls of which a run has not told all; none if they cannot be read now."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import re
 import uuid
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,9 @@ from tools.contract.json_values import read_json
 
 THREAD_HEADER: Final = "X-Thread-Id"
 RUN_HEADERS: Final = ("X-Run-Id", "Idempotency-Key")
+_RETRY_HEADER: Final = "X-Stainless-Retry-Count"
+"""How often OpenAI's own clients have sent this very request before."""
+_SAME_DIGITS: Final = 32
 NOBODY: Final = "client"
 """The person of a request that names none: whoever has the token."""
 _LONGEST_ID: Final = 200
@@ -58,6 +62,8 @@ class Asked:
     stream: bool = False
     usage: bool = False
     """The stream ends with the number of tokens."""
+    repeats: str = ""
+    """The client sends a request again by itself: the beginning of the run's name; empty: it does not."""
     answers: tuple[Answer, ...] = ()
     abandons: bool = False
     """The person asks something else instead of answering."""
@@ -85,11 +91,14 @@ def read_completion(headers: Headers, body: bytes) -> Asked:
     user = asked.get("user") or ""
     options = asked.get("stream_options")
     text, files = _last_question(asked.get("messages"), _KINDS)
+    thread = _id(headers.get(THREAD_HEADER) or user, THREAD_HEADER)
+    run = _id(next((headers[name] for name in RUN_HEADERS if headers.get(name)), ""), RUN_HEADERS[0])
+    same = f"{hashlib.sha256(thread.encode() + b'/' + body).hexdigest()[:_SAME_DIGITS]}-"
     return Asked(
         person=_person(user),
-        thread=_id(headers.get(THREAD_HEADER) or user, THREAD_HEADER),
-        run=_id(next((headers[name] for name in RUN_HEADERS if headers.get(name)), ""), RUN_HEADERS[0])
-        or uuid.uuid4().hex,
+        thread=thread,
+        run=run or f"{same}{uuid.uuid4().hex}",
+        repeats=same if not run and headers.get(_RETRY_HEADER, "0") != "0" else "",
         text=text,
         files=files,
         language=_language(headers),

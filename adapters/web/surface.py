@@ -46,6 +46,9 @@ class DrawnText(Drawn):
     final: bool
 
 
+Keep: TypeAlias = Callable[[str, str, str], Awaitable[None]]
+"""Keeps what a page of a chat's run says, for programs that ask another process or ask again."""
+
 LookAtCalls: TypeAlias = Callable[[str, str, Run], Awaitable[tuple[RecalledCall, ...]]]
 """Returns the calls of a chat's run of which it has not told all; none if they cannot be read now."""
 
@@ -53,9 +56,10 @@ LookAtCalls: TypeAlias = Callable[[str, str, Run], Awaitable[tuple[RecalledCall,
 class WebSurface(Surface):
     """Where the reply of one run is shown. A post may be repeated: its name is its id."""
 
-    def __init__(self, runs: Runs, target: ReplyTarget, look: LookAtCalls) -> None:
+    def __init__(self, runs: Runs, target: ReplyTarget, look: LookAtCalls, keep: Keep) -> None:
         self._runs = runs
         self._look = look
+        self._keep = keep
         self._chat, self._run = str(target.data.get("chat", "")), str(target.data.get("run", ""))
 
     @property
@@ -81,6 +85,8 @@ class WebSurface(Surface):
             looks = drawn.final or run.works(drawn.lines)
             calls = await self._look(self._chat, self._run, run) if looks else ()
             run.show(ref.id, drawn.body, drawn.lines, calls, final=drawn.final)
+        if drawn.final:
+            await self._keep(self._chat, self._run, drawn.body)
         return ref
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:

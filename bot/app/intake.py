@@ -38,6 +38,7 @@ def build_commands(process: Process, ground: Ground, rules: Rules, output: Outpu
             adapter.suggest = answers.suggest
         if isinstance(adapter, Recalling):
             adapter.recall, adapter.recall_calls = recall.recall, recall.list_calls
+            adapter.keep_said, adapter.find_repeated = store.deliveries.keep_said, store.deliveries.find_repeated
         if isinstance(adapter, CatchingUp):
             adapter.find_left_off = partial(store.deliveries.find_left_off, name)
         if isinstance(adapter, Installable):

@@ -98,6 +98,8 @@ from bot.contract.permits import Permits, allow_everything, matches
 from bot.contract.recall import (
     CatchingUp,
     FindLeftOff,
+    FindRepeated,
+    KeepSaid,
     LeftOff,
     Recall,
     RecallCalls,

@@ -21,7 +21,7 @@ class Recalled:
     failed: bool = False
     """There is no answer, or only a part of one."""
     text: str = ""
-    """All text of the answer; empty while it is written, and of what was never a turn: commands, refusals."""
+    """All text of the answer, or of what was said to a command; empty while it is written."""
     usage: Usage = field(default_factory=Usage)
     asks: str = ""
     """The answer asks whether a tool may make a call: names that question; empty: it asks nothing, or not any more."""
@@ -64,12 +64,29 @@ Raises:
 """
 
 
+KeepSaid: TypeAlias = Callable[[ChatId, str, str], Awaitable[None]]
+"""Stores what was said to a chat's delivery, for `Recall`; nothing if it is a question that is being answered.
+
+Raises:
+    StoreError: it cannot be stored now.
+"""
+
+FindRepeated: TypeAlias = Callable[[ChatId, str], Awaitable[str]]
+"""Returns the newest delivery of the last minutes in a chat's account whose name begins so; empty: there is none.
+
+Raises:
+    StoreError: the database cannot be read now.
+"""
+
+
 @runtime_checkable
 class Recalling(Protocol):
-    """An adapter that asks the store what became of a delivery. Both are set before the adapter listens."""
+    """An adapter that asks the store what became of a delivery. All are set before the adapter listens."""
 
     recall: Recall | None
     recall_calls: RecallCalls | None
+    keep_said: KeepSaid | None
+    find_repeated: FindRepeated | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

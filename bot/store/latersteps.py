@@ -108,6 +108,11 @@ COURSES = (
     "ALTER TABLE turns ADD COLUMN course TEXT NOT NULL DEFAULT ''",
 )
 
+SAID = (
+    # What was said to a delivery that is no question, for programs that ask another process, or ask again.
+    "ALTER TABLE inbox ADD COLUMN said TEXT NOT NULL DEFAULT ''",
+)
+
 AGENT_STATES = (
     # For agents of other authors: the state of a running turn, and what one needs to go on after a person's decision.
     "ALTER TABLE turns ADD COLUMN checkpoint TEXT NOT NULL DEFAULT ''",

@@ -24,6 +24,7 @@ from bot.store.latersteps import (
     GRANTS,
     HELD_BY_TURNS,
     HOLDINGS,
+    SAID,
     TOLD,
     UNPLACED,
     Step,
@@ -98,6 +99,7 @@ LATER: tuple[Step, ...] = (
     TOLD,
     AGENT_STATES,
     COURSES,
+    SAID,
 )
 """The steps after the first, each with the changes of SQLite's next steps; `for_postgres` translates the statements."""
 

@@ -14,6 +14,7 @@ from bot.store.records import CallRecord
 from bot.store.sql import Connection
 from bot.store.states import INBOX_ENDS, ApprovalState, InboxState, TurnState
 from bot.store.text import usage_from_json
+from tools.contract.plaintext import to_plain
 
 _HEARD = "heard"
 """The key of the moment until which everything was heard on a platform, among those of its deliveries."""
@@ -22,6 +23,8 @@ _OVERLAP = 120.0
 _FURTHEST = 86_400.0
 """Telegram keeps messages as long."""
 _CHATS_AT_ONCE = 200
+_REPEATED_WITHIN = 600.0
+"""Seconds in which a client may send the same request again by itself."""
 _LOOKED_AT = 20
 """The newest deliveries of a chat that are no messages, among which a press is looked for."""
 
@@ -53,6 +56,39 @@ class Deliveries(Queries):
             StoreError: the database cannot be read now.
         """
         return await self._readers.read(lambda db: _recall(db, str(chat), delivery))
+
+    async def keep_said(self, chat: ChatId, delivery: str, text: str) -> None:
+        """Store what was said to a chat's delivery; not to a question that is being answered, whose answer is stored.
+
+        Raises:
+            StoreError: it cannot be stored now.
+        """
+
+        def work(db: Connection) -> None:
+            if (found := _find(db, str(chat), delivery)) is not None:
+                query = (
+                    "UPDATE inbox SET said = ? WHERE id = ? AND NOT EXISTS "
+                    "(SELECT 1 FROM turns WHERE turns.id = inbox.id AND (ended_at IS NULL OR visible <> ''))"
+                )
+                db.execute(query, (to_plain(text), found[0]))
+
+        await self._writer.run(work)
+
+    async def find_repeated(self, chat: ChatId, beginning: str) -> str:
+        """Return the newest delivery of the last minutes in a chat's account whose name begins so; empty: there is
+        none.
+
+        Raises:
+            StoreError: the database cannot be read now.
+        """
+        query = (
+            "SELECT delivery FROM deliveries WHERE platform = ? AND account = ? AND delivery >= ? AND delivery < ? "
+            "AND seen_at >= ? ORDER BY seen_at DESC LIMIT 1"
+        )
+        after = f"{beginning[:-1]}{chr(ord(beginning[-1]) + 1)}"
+        values = (chat.platform, chat.account, beginning, after, self._clock.wall() - _REPEATED_WITHIN)
+        rows = await self._readers.fetch_rows(query, values)
+        return str(rows[0][0]) if rows else ""
 
     async def list_calls(self, chat: ChatId, delivery: str) -> DeliveryCalls | None:
         """Return the calls of the answer to a chat's delivery, or, if that is empty, of its newest answer that asks
@@ -104,11 +140,12 @@ def _recall(db: Connection, chat: str, delivery: str) -> Recalled | None:
     found = _find(db, chat, delivery)
     if found is None:
         return None
-    id, inbox = found
+    id, inbox, said = found
     ended = inbox in INBOX_ENDS
     row = db.execute("SELECT state, visible, usage FROM turns WHERE id = ?", (id,)).fetchone()
     if row is None:
-        return Recalled(ended=ended, stopped=inbox == InboxState.STOPPED, failed=inbox == InboxState.FAILED)
+        stopped, failed = inbox == InboxState.STOPPED, inbox == InboxState.FAILED
+        return Recalled(ended=ended, stopped=stopped, failed=failed, text=said)
     state, visible, usage = row
     approval = load_approval(db, id)
     waits = approval if approval is not None and approval.state is ApprovalState.WAITING else None
@@ -116,7 +153,7 @@ def _recall(db: Connection, chat: str, delivery: str) -> Recalled | None:
         ended=ended,
         stopped=state == TurnState.STOPPED,
         failed=state == TurnState.FAILED,
-        text=visible or "",
+        text=visible or said,
         usage=usage_from_json(usage),
         asks=f"{id}:{waits.mark}" if waits is not None else "",
         followed=waits is not None and _is_followed(db, id),
@@ -143,22 +180,24 @@ def _calls(db: Connection, chat: str, delivery: str) -> DeliveryCalls | None:
     return DeliveryCalls(turn=turn, incoming=incoming, records=records, asked=asked, decided=decided, decided_as=place)
 
 
-def _find(db: Connection, chat: str, delivery: str) -> tuple[int, InboxState] | None:
-    """Return the inbox row of a delivery, and its state."""
+def _find(db: Connection, chat: str, delivery: str) -> tuple[int, InboxState, str] | None:
+    """Return the inbox row of a delivery, its state, and what was said to it."""
     if not delivery:
         query = (
-            "SELECT a.turn, i.state FROM approvals a JOIN turns t ON t.id = a.turn JOIN chats c ON c.id = t.chat "
+            "SELECT a.turn, i.state, i.said FROM approvals a JOIN turns t ON t.id = a.turn "
+            "JOIN chats c ON c.id = t.chat "
             f"JOIN inbox i ON i.id = t.id WHERE a.state = '{ApprovalState.WAITING}' AND c.chat = ? ORDER BY t.id DESC"
         )
         row = db.execute(query, (chat,)).fetchone()
-        return None if row is None else (int(row[0]), InboxState(row[1]))
-    query = "SELECT id, state FROM inbox WHERE chat = ? AND message = ? ORDER BY id DESC LIMIT 1"
-    for id, state in db.execute(query, (chat, delivery)).fetchall():
-        return int(id), InboxState(state)
+        return None if row is None else (int(row[0]), InboxState(row[1]), str(row[2]))
+    query = "SELECT id, state, said FROM inbox WHERE chat = ? AND message = ? ORDER BY id DESC LIMIT 1"
+    for id, state, said in db.execute(query, (chat, delivery)).fetchall():
+        return int(id), InboxState(state), str(said)
     query = (
-        f"SELECT id, state, incoming FROM inbox WHERE chat = ? AND message IS NULL ORDER BY id DESC LIMIT {_LOOKED_AT}"
+        "SELECT id, state, said, incoming FROM inbox WHERE chat = ? AND message IS NULL "
+        f"ORDER BY id DESC LIMIT {_LOOKED_AT}"
     )
-    for id, state, incoming in db.execute(query, (chat,)).fetchall():
+    for id, state, said, incoming in db.execute(query, (chat,)).fetchall():
         if incoming_from_json(incoming).delivery == delivery:
-            return int(id), InboxState(state)
+            return int(id), InboxState(state), str(said)
     return None

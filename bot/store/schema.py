@@ -20,6 +20,7 @@ from bot.store.latersteps import (
     GRANTS,
     HELD_BY_TURNS,
     HOLDINGS,
+    SAID,
     TOLD,
     UNPLACED,
     Step,
@@ -345,6 +346,7 @@ STEPS: tuple[Step, ...] = (
     TOLD,
     AGENT_STATES,
     COURSES,
+    SAID,
 )
 
 

@@ -384,9 +384,10 @@ async def test_a_run_of_a_killed_program_is_completed_for_whoever_asks_again(
 async def test_a_call_of_a_killed_program_is_told_once_by_the_next(world: World, process: Process, page: Page) -> None:
     world.settings |= {"TELEGRAM_BOT_TOKEN": "", "SLACK_BOT_TOKEN": "", "SLACK_APP_TOKEN": "", "DISCORD_BOT_TOKEN": ""}
     world.settings["TOOL_MODE"] = "native"
-    world.model.reply(
-        Reply("I look.", calls=(("calculator", {"expression": "17 * 23"}), ("search_web", {"query": "green tea"}))),
-        Reply("It is green."),
+    calls = (("calculator", {"expression": "17 * 23"}), ("search_web", {"query": "green tea"}))
+    # It is asked once more for the calls if the power fails while it makes them.
+    world.model.script = lambda body: (
+        Reply("It is green.") if body["messages"][-1]["role"] == "tool" else Reply("I look.", calls=calls)
     )
     searching = world.tavily.faults.add("search", Fault(hold=asyncio.Event()))
     await process.start()
@@ -402,7 +403,10 @@ async def test_a_call_of_a_killed_program_is_told_once_by_the_next(world: World,
     first, second = await asyncio.gather(page.run("r1", "what is tea"), page.run("r1", "what is tea"))
 
     assert first == second and first[-1]["outcome"] == {"type": "success"} and "It is green." in text_of(first)
-    assert [name for name, *_ in calls_of(first)] == ["calculator", "search_web"] and len(world.model.requests) == 2
+    assert [name for name, *_ in calls_of(first)] == ["calculator", "search_web"] and len(world.model.requests) in (
+        2,
+        3,
+    )
 
 
 async def until_open(page: Page) -> None:

@@ -624,6 +624,10 @@ async def _no_calls(chat: str, run: str, reader: web_runs.Run) -> tuple[()]:
     return ()
 
 
+async def _kept(chat: str, run: str, text: str) -> None:
+    return None
+
+
 FED: dict[str, Callable[[str], object]] = {
     # Platforms
     "adapters.console.terminal.draw": _printed,
@@ -636,7 +640,7 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.web.asking.read_completion": _asked_by_web,
     "adapters.web.runs.Run.show": _grown_on_the_web,
     "adapters.web.surface.WebSurface.draw": lambda text: web_surface.WebSurface(
-        web_runs.Runs(), ReplyTarget("web", {}), _no_calls
+        web_runs.Runs(), ReplyTarget("web", {}), _no_calls, _kept
     ).draw(_page(text)),
     "adapters.web.completions.event": lambda text: web_completions.event({"text": text}),
     "adapters.web.files.content_of": _fetched_from_the_web,

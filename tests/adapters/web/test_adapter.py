@@ -377,6 +377,47 @@ async def test_what_cannot_be_stored_is_said_and_may_be_sent_again(desk: Desk) -
     assert text_of(await reading) == "Tea."
 
 
+async def test_what_was_said_is_kept_once_it_is_whole_and_nothing_fails_where_it_cannot_be(desk: Desk) -> None:
+    kept = list[tuple[str, str, str]]()
+
+    async def keep(chat: ChatId, delivery: str, text: str) -> None:
+        kept.append((str(chat), delivery, text))
+        raise StoreError("the disk is full")
+
+    for keeps in (None, keep):
+        desk.adapter.keep_said = keeps
+        reading = desk.begin("r1")
+        await desk.taken_in(len(desk.taken) + 1)
+        ref = await desk.show("This")
+        await desk.show("This is help.", ref, final=True)
+        await desk.end("r1")
+        assert text_of(await reading) == "This is help."
+
+    assert kept == [("web:client/tea", "r1", "This is help.")]
+
+
+async def test_a_request_that_is_sent_again_is_the_run_that_it_began_if_that_is_known(desk: Desk) -> None:
+    found = ["", "r7"]
+
+    async def find(chat: ChatId, beginning: str) -> str:
+        assert str(chat) == "web:client/tea"
+        return found.pop(0)
+
+    asked = {"messages": [{"role": "user", "content": "what is tea"}]}
+    headers = {"X-Thread-Id": "tea", "X-Stainless-Retry-Count": "1"}
+    for number, finds in enumerate((None, find, find), 1):
+        desk.adapter.find_repeated = finds
+        address = f"{desk.address}/v1/chat/completions"
+        reading = asyncio.create_task(desk.http.post(address, json=asked, headers=headers))
+        await desk.taken_in(number)
+        await desk.show("A leaf.", final=True)
+        await desk.end(desk.taken[-1].delivery)
+        (await reading).close()
+
+    first, second, third = (one.delivery for one in desk.taken)
+    assert third == "r7" and first != second and first.partition("-")[0] == second.partition("-")[0]
+
+
 async def test_a_reader_that_takes_nothing_is_cut_off_and_the_run_goes_on(desk: Desk) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", desk.port, limit=1024)
     body = json.dumps({"threadId": "tea", "runId": "r1", "messages": [{"role": "user", "content": "x"}]}).encode()

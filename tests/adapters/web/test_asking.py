@@ -86,6 +86,16 @@ def test_the_thread_is_the_header_else_the_user_and_a_run_id_is_the_first_that_i
     assert run(forwardedProps={"user": "ada"}).person == "ada"
 
 
+def test_a_request_that_a_client_sends_again_by_itself_has_the_same_beginning_of_its_name() -> None:
+    first, again = (completion("tea?", {"X-Stainless-Retry-Count": count, "X-Thread-Id": "t"}) for count in "01")
+    assert first.run.startswith(again.repeats) and first.run != again.run and len(again.repeats) > 16
+    assert first.repeats == completion("tea?").repeats == ""
+    others = (completion("milk?", {"X-Thread-Id": "t"}), completion("tea?", {"X-Thread-Id": "u"}), completion("tea?"))
+    assert not any(other.run.startswith(again.repeats) for other in others)
+    named = completion("tea?", {"X-Stainless-Retry-Count": "1", "X-Run-Id": "r"})
+    assert (named.run, named.repeats) == ("r", "")
+
+
 @pytest.mark.parametrize("id", ["x" * 201, "\n", " ", "\x00", "\ud800", "\u202e"])
 def test_an_id_that_nobody_could_read_is_refused(id: str) -> None:
     for wrong in ({"threadId": id}, {"runId": id}, {"threadId": 7}, {"threadId": ""}, {"runId": None}):

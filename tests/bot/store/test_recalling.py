@@ -63,6 +63,40 @@ async def test_what_became_no_turn_has_ended_without_an_answer(store: Store, sta
     assert recalled == Recalled(ended=True, stopped=state == "stopped", failed=state == "failed")
 
 
+async def test_what_was_said_to_a_command_is_found_like_an_answer_and_an_answer_is_not_stored_twice(
+    store: Store,
+) -> None:
+    await store.deliveries.keep_said(CHAT, "r0", "Nobody asked.")
+    command = await taken_in(store, asked("r1"))
+    await store.deliveries.keep_said(CHAT, "r1", "This is \x00 help.")
+    await store.intake.end(command, InboxState.DONE)
+    assert await store.deliveries.recall(CHAT, "r1") == Recalled(ended=True, text="This is  help.")
+
+    question = await taken_in(store, asked("r2"))
+    await store.turns.begin(question, CHAT, ADA.id)
+    await store.deliveries.keep_said(CHAT, "r2", "A")
+    assert await store.deliveries.recall(CHAT, "r2") == Recalled(ended=False)
+    await answer(store, question)
+    await store.deliveries.keep_said(CHAT, "r2", "It is late.")
+    told = await store.deliveries.recall(CHAT, "r2")
+    assert told is not None and told.text == "A leaf."
+
+
+async def test_a_request_that_is_sent_again_is_found_by_the_beginning_of_its_name_for_some_minutes(
+    store: Store, clock: HandClock
+) -> None:
+    for run in ("abc-1", "abc-2", "abcd-3", "abb-4"):
+        clock.passed += 1
+        await taken_in(store, asked(run))
+    await taken_in(store, asked("abc-5", replace(CHAT, account="bob")))
+
+    assert await store.deliveries.find_repeated(CHAT, "abc-") == "abc-2"
+    assert await store.deliveries.find_repeated(replace(CHAT, chat="other"), "abc-") == "abc-2"
+    assert await store.deliveries.find_repeated(CHAT, "abd-") == ""
+    clock.passed += 3_600
+    assert await store.deliveries.find_repeated(CHAT, "abc-") == ""
+
+
 @pytest.mark.parametrize("state", [TurnState.STOPPED, TurnState.FAILED])
 async def test_a_part_of_an_answer_says_so(store: Store, state: TurnState) -> None:
     await answer(store, await taken_in(store, asked("r1")), state)

@@ -14,7 +14,6 @@ import tempfile
 import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Final, TextIO
 
 from adapters import Finding
@@ -78,9 +77,7 @@ class ConsoleAdapter:
         # Log in here: raise SettingsError for a token that is refused, Unreachable if there is no answer.
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         # Close here what entering opened. Surfaces work until now, also after `listen` was cancelled.
         return None
 

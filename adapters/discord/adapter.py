@@ -11,7 +11,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
-from types import TracebackType
 from typing import BinaryIO, Final
 
 import aiohttp
@@ -141,9 +140,7 @@ class DiscordAdapter:
         await self._login(client)
         return client
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._client.close()
 
     def surface(self, target: ReplyTarget) -> Surface:

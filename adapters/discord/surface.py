@@ -38,7 +38,6 @@ from bot.contract import (
     RateBudget,
     RateLimited,
     ReplyTarget,
-    SurfaceLimits,
     TooLong,
     Unreachable,
     time_limit,
@@ -132,7 +131,7 @@ class DiscordSurface:
         of_bot = RateBudget(bot, windows=(BOT_WINDOW,), shared=True)
         of_hook = RateBudget(f"{bot}/interaction/{self._interaction}", windows=(HOOK_WINDOW,))
         limits = replace(LIMITS, typing_seconds=0.0) if self._token else LIMITS
-        self._limits = replace(limits, unread=self._member and not self._private)
+        self.limits = replace(limits, unread=self._member and not self._private)
         of_typing = RateBudget(f"{bot}/channel/{channel}/typing", windows=(CHANNEL_WINDOW,))
         self._typing_cost = CallCost((of_bot, of_typing))
         of_signs = RateBudget(f"{bot}/channel/{channel}/reactions", windows=(SIGN_WINDOW,))
@@ -147,10 +146,6 @@ class DiscordSurface:
                 (RateBudget(f"{bot}/channel/{channel}/edit", windows=(CHANNEL_WINDOW,)), of_bot)
             ),
         }
-
-    @property
-    def limits(self) -> SurfaceLimits:
-        return self._limits
 
     def draw(self, page: Page) -> DrawnMarkdown:
         return draw_page(page)

@@ -14,8 +14,3 @@ class Rendered:
     """As the platform counts it against its limit."""
     entities: int = 0
     """Stretches of special text, where the platform limits them."""
-
-    @property
-    def html(self) -> str:
-        """The text, if the notation is HTML."""
-        return self.text

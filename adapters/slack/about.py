@@ -14,22 +14,12 @@ from typing import Any, Final
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.errors import error_code
-from adapters.slack.events import Me, actor, seconds_of
+from adapters.slack.events import Me, actor, response_data, seconds_of
 from adapters.slack.files import enclosed_in
 from adapters.slack.limits import RESPONSE_SECONDS
 from adapters.slack.people import People
 from adapters.slack.reading import Json, readable, shown_text
-from bot.contract import (
-    LONGEST_TEXT,
-    MOST_QUOTED,
-    ChatId,
-    MessageSent,
-    Newest,
-    Quoted,
-    ReplyTarget,
-    Scalar,
-    origin_of,
-)
+from bot.contract import LONGEST_TEXT, MOST_QUOTED, ChatId, MessageSent, Newest, Quoted, ReplyTarget, origin_of
 from bot.sentences import say
 
 log = logging.getLogger(__name__)
@@ -93,15 +83,8 @@ class About:
         channel, id = str(kept["channel"]), str(user["id"])
         written = view["state"]["values"][_FIELD][_FIELD].get("value") or ""
         text = readable(str(written)[:LONGEST_TEXT], self._me.user, self._people.name)
-        data: dict[str, Scalar] = {
-            "team": self._me.team,
-            "channel": channel,
-            "thread": str(kept["thread"]),
-            "user": id,
-            "asked": str(kept["ts"]),
-            "response_url": str(kept["url"]),
-            "until": float(kept["until"]),
-        }
+        thread, asked = str(kept["thread"]), str(kept["ts"])
+        data = response_data(self._me, channel, thread, id, asked, kept["url"], float(kept["until"]))
         if channel not in inside:
             data["lasts"] = False
         cut = Quoted(
@@ -109,7 +92,7 @@ class About:
         )
         return MessageSent(
             delivery=f"view:{view['id']}",
-            chat=ChatId("slack", self._me.team, channel, str(kept["thread"])),
+            chat=ChatId("slack", self._me.team, channel, thread),
             sender=actor(user, self._me, self._people.name),
             target=ReplyTarget("slack", data),
             sent_at=now,

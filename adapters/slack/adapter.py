@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from types import TracebackType
 from typing import Any, BinaryIO, Final
 
 import aiohttp
@@ -160,9 +159,7 @@ class SlackAdapter:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._workspaces.end_lookups()
         await done_within(self._clock, self._storing, STORE_SECONDS)
         await self._workspaces.close()
@@ -386,13 +383,7 @@ class SlackAdapter:
     def _client(self, token: str) -> Client:
         """Return a client without retries: the core knows which calls may be repeated."""
         base = self._settings.slack_api_base_url
-        client = Client(
-            token,
-            base_url=base,
-            session=self._http,
-            logger=self._wire,
-            retry_handlers=[],
-        )
+        client = Client(token, base_url=base, session=self._http, logger=self._wire, retry_handlers=[])
         # The library would take a proxy from the environment without regard to NO_PROXY and ALL_PROXY.
         client.proxy = proxy_before(base, "Slack")
         return client

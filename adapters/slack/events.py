@@ -174,15 +174,8 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str], now: 
     command = words.bare(f"/{text.removeprefix('/')}", certain=True) if text else ("help", "")
     # `/parley ask Carol` does not ask to leave out the word.
     word, argument = command if command is not None and (command[0] or text.startswith("/")) else ("", text)
-    data: dict[str, Scalar] = {
-        "team": me.team,
-        "channel": channel,
-        "thread": "",
-        "user": user,
-        "asked": f"{now - 120:.6f}",
-        "response_url": str(payload.get("response_url", "")),
-        "until": now + RESPONSE_SECONDS,
-    }
+    url, asked = payload.get("response_url", ""), f"{now - 120:.6f}"
+    data = response_data(me, channel, "", user, asked, url, now + RESPONSE_SECONDS)
     if channel not in inside:
         data["lasts"] = False
     who = {"id": user, "name": payload.get("user_name"), "team_id": payload.get("team_id")}
@@ -200,6 +193,14 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str], now: 
     )
 
 
+def response_data(
+    me: Me, channel: str, thread: str, user: str, asked: str, url: object, until: float
+) -> dict[str, Scalar]:
+    """Describe the target of a reply that may use a `response_url`."""
+    place: dict[str, Scalar] = {"team": me.team, "channel": channel, "thread": thread, "user": user, "asked": asked}
+    return {**place, "response_url": str(url), "until": until}
+
+
 def _pressed(payload: Json, me: Me, names: Names, now: float) -> ControlPressed | None:
     """Read a press of one of our buttons; return None for any other.
 
@@ -212,17 +213,9 @@ def _pressed(payload: Json, me: Me, names: Names, now: float) -> ControlPressed 
         return None
     id, message = str(user["id"]), payload.get("message") or {}
     thread = str(place.get("thread_ts") or message.get("thread_ts") or "")
-    data: dict[str, Scalar] = {
-        "team": me.team,
-        "channel": channel,
-        "thread": thread,
-        "user": id,
-        "asked": str(place.get("message_ts") or ""),
-        "response_url": str(payload.get("response_url", "")),
-        "until": now + RESPONSE_SECONDS,
-        "pressed": True,
-        "ephemeral": bool(place.get("is_ephemeral")),
-    }
+    url, asked = payload.get("response_url", ""), str(place.get("message_ts") or "")
+    data = response_data(me, channel, thread, id, asked, url, now + RESPONSE_SECONDS)
+    data |= {"pressed": True, "ephemeral": bool(place.get("is_ephemeral"))}
     return ControlPressed(
         delivery=str(payload.get("trigger_id") or payload.get("response_url")),
         chat=ChatId("slack", me.team, channel, thread),

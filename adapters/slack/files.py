@@ -17,15 +17,7 @@ from adapters.download import download, is_of
 from adapters.slack.client import Client
 from adapters.slack.errors import error_code, translate
 from adapters.slack.reading import Json, text_in
-from bot.contract import (
-    Clock,
-    DeliveryError,
-    Enclosure,
-    EnclosureKind,
-    FileWithheld,
-    LogThrottle,
-    TooLong,
-)
+from bot.contract import Clock, DeliveryError, Enclosure, EnclosureKind, FileWithheld, LogThrottle, TooLong
 
 log = logging.getLogger(__name__)
 

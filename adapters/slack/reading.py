@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from adapters.slack.mrkdwn import escaped
 from bot.contract import LONGEST_TEXT
 
 Json: TypeAlias = Mapping[str, Any]
@@ -211,7 +212,7 @@ def _anything(one: Json, depth: int) -> Iterator[str]:
     for name in _WORDS:
         value = one.get(name)
         if isinstance(value, str):
-            words = _escaped(value) if kind in ("plain_text", "raw_text", "markdown") or name == "alt_text" else value
+            words = escaped(value) if kind in ("plain_text", "raw_text", "markdown") or name == "alt_text" else value
         elif isinstance(value, Mapping):
             words = " ".join(_anything(value, depth + 1))
         else:
@@ -254,9 +255,9 @@ def _inline(section: Json) -> str:
 def _element(one: Json) -> str:
     match one.get("type"):
         case "text":
-            return _styled(_escaped(text_in(one)), one.get("style"))
+            return _styled(escaped(text_in(one)), one.get("style"))
         case "link":
-            return _link(one.get("url"), _escaped(text_in(one)))
+            return _link(one.get("url"), escaped(text_in(one)))
         case "user":
             return f"<@{one.get('user_id')}>"
         case "usergroup":
@@ -268,9 +269,9 @@ def _element(one: Json) -> str:
         case "emoji":
             return _emoji(text_in(one, "unicode")) or f":{text_in(one, 'name')}:"
         case "date":
-            return _escaped(text_in(one, "fallback") or str(one.get("timestamp") or ""))
+            return escaped(text_in(one, "fallback") or str(one.get("timestamp") or ""))
         case _:
-            return _escaped(text_in(one) or text_in(one, "value"))
+            return escaped(text_in(one) or text_in(one, "value"))
 
 
 def _emoji(points: str) -> str:
@@ -293,11 +294,7 @@ def _link(url: object, label: str) -> str:
     """Return a link in Slack's notation; for a label that contains links itself, the label."""
     if not isinstance(url, str) or not url or "<" in label:
         return label
-    return f"<{_escaped(url).replace('|', '%7C')}|{label}>" if label else f"<{_escaped(url)}>"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f"<{escaped(url).replace('|', '%7C')}|{label}>" if label else f"<{escaped(url)}>"
 
 
 def _list(value: Json, field: str) -> list[Json]:

@@ -9,18 +9,11 @@ import asyncio
 import logging
 import os
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import Any, BinaryIO, Final
 
 from adapters.telegram import library  # noqa: F401  # isort: skip  # before anything else of it
 from telegram import WebhookInfo
-from telegram.error import (
-    BadRequest,
-    Conflict,
-    InvalidToken,
-    RetryAfter,
-    TelegramError,
-)
+from telegram.error import BadRequest, Conflict, InvalidToken, RetryAfter, TelegramError
 
 from adapters import Finding
 from adapters.settings import TelegramSettings
@@ -115,9 +108,7 @@ class TelegramAdapter:
         self._greeting = asyncio.create_task(self._announce(), name="telegram commands")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await end_tasks(self._greeting)
         await self._bot.shutdown()
 

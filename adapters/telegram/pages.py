@@ -55,7 +55,7 @@ def draw(page: Page, limit: int) -> DrawnHtml:
         done = render(page.body, final=page.final)
         if not done.text.strip() and not status and not page.final:
             done = render(page.body)  # all of it is the beginning of some markup: it is shown as it is
-        text, mode, length = done.html, ParseMode.HTML, done.length
+        text, mode, length = done.text, ParseMode.HTML, done.length
         if status:
             text += gap + _status(status)
             length += utf16_length(gap + status)

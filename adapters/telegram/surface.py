@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final
 
+from telegram import Message
 from telegram.constants import ChatAction
 from telegram.error import (
     BadRequest,
@@ -162,44 +163,33 @@ class TelegramSurface:
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
         if len(file.content) > LIMITS.attachment_bytes:
             raise TooLong(f"{file.name!r} is too large", by=len(file.content) - LIMITS.attachment_bytes)
+        about: dict[str, Any] = {"filename": file.name, "message_thread_id": self._thread}
         if file.spoken:
-            try:
-                said = await self._bot.send_voice(
-                    self._chat,
-                    file.content,
-                    duration=max(1, round(file.spoken)),
-                    filename=file.name,
-                    message_thread_id=self._thread,
-                )
-                return MessageRef(str(said.message_id))
-            except BadRequest as error:
-                # The person, or the group, accepts no voice messages: https://telegram.org/faq#privacy
-                log.info("telegram: a voice message is sent as a file: %s", error.message[:200])
-            except Exception as error:
-                raise _file_refused(error) from error
+            seconds = max(1, round(file.spoken))
+            said = self._bot.send_voice(self._chat, file.content, duration=seconds, **about)
+            # The person, or the group, accepts no voice messages: https://telegram.org/faq#privacy
+            if ref := await self._posted(said, "a voice message is sent as a file"):
+                return ref
         if file.media_type in _PHOTOS and len(file.content) <= PHOTO_BYTES:
-            try:
-                sent = await self._bot.send_photo(
-                    self._chat, file.content, filename=file.name, message_thread_id=self._thread
-                )
-                return MessageRef(str(sent.message_id))
-            except BadRequest as error:
-                # Too long and narrow, too many pixels, or damaged: as a document everything is accepted.
-                log.info("telegram: %r is sent as a document: %s", file.name, error.message[:200])
-            except Exception as error:
-                raise _file_refused(error) from error
+            photo = self._bot.send_photo(self._chat, file.content, **about)
+            # Too long and narrow, too many pixels, or damaged: as a document everything is accepted.
+            if ref := await self._posted(photo, f"{file.name!r} is sent as a document"):
+                return ref
+        # Otherwise Opus may be taken for a voice message again.
+        about["disable_content_type_detection"] = bool(file.spoken)
+        ref = await self._posted(self._bot.send_document(self._chat, file.content, **about))
+        assert ref is not None
+        return ref
+
+    async def _posted(self, sending: Awaitable[Message], instead: str = "") -> MessageRef | None:
+        """Return the message of a file; None if Telegram refuses it in this form, and there is another one."""
         try:
-            sent = await self._bot.send_document(
-                self._chat,
-                file.content,
-                filename=file.name,
-                message_thread_id=self._thread,
-                # Otherwise Opus may be taken for a voice message again.
-                disable_content_type_detection=bool(file.spoken),
-            )
-            return MessageRef(str(sent.message_id))
+            return MessageRef(str((await sending).message_id))
         except Exception as error:
-            raise _file_refused(error) from error
+            if not instead or not isinstance(error, BadRequest):
+                raise _file_refused(error) from error
+            log.info("telegram: %s: %s", instead, error.message[:200])
+            return None
 
     async def remove(self, at: MessageRef) -> None:
         if at.form == DRAFT:

@@ -12,7 +12,6 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
-from types import TracebackType
 from typing import BinaryIO, Final
 
 from adapters import Finding
@@ -94,9 +93,7 @@ class WebAdapter:
     async def __aenter__(self) -> WebAdapter:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._runs.give_up()
         await end_tasks(*self._following)
 

@@ -15,15 +15,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from bot.agent.calls import CallRunner
-from bot.agent.events import (
-    EarlyCall,
-    Failed,
-    FileProduced,
-    ModelReplaced,
-    ReasoningDelta,
-    TextDelta,
-    TextWithdrawn,
-)
+from bot.agent.events import EarlyCall, Failed, FileProduced, ModelReplaced, ReasoningDelta, TextDelta, TextWithdrawn
 from bot.agent.nudges import CALL_UNREADABLE, GO_ON
 from bot.agent.shortening import ends_with_results, shorten
 from bot.agent.task import Task

@@ -9,16 +9,7 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 from bot.agent.echoes import Echoes, leaves_of
-from bot.contract import (
-    FOREIGN,
-    AssistantEntry,
-    Entry,
-    MessageSent,
-    SystemEntry,
-    ToolEntry,
-    UserEntry,
-    is_from_outside,
-)
+from bot.contract import FOREIGN, AssistantEntry, Entry, MessageSent, SystemEntry, ToolEntry, UserEntry, is_from_outside
 from bot.markdown import BARE_URL, trim_url
 from bot.safety import LinkPolicy, Unknown, clean_untrusted
 from tools.calling.registry import ToolRegistry

@@ -24,16 +24,7 @@ from bot.agent import (
 from bot.app.recorded import Said, as_returned, is_same
 from bot.app.recordedquestion import question_as_read
 from bot.context import user_entry
-from bot.contract import (
-    FOREIGN,
-    AssistantEntry,
-    ChatId,
-    File,
-    MessageSent,
-    SystemClock,
-    UserEntry,
-    answers,
-)
+from bot.contract import FOREIGN, AssistantEntry, ChatId, File, MessageSent, SystemClock, UserEntry, answers
 from bot.safety import enclosures
 from bot.store import Recording, TurnState
 from bot.turn import EndReason, TurnQueue, finish_told, is_stop_note
@@ -157,6 +148,14 @@ class Script:
         self._waits = rest is not None and not self._rest and not _has_open_call(one)
         return one
 
+    async def follow(self, answer: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+        """Yield the events of an answer, as far as the turn went."""
+        async with aclosing(answer) as events:
+            async for event in events:
+                if not self.is_too_late(event):
+                    yield self.as_failed(event)
+                    await self.after(event)
+
     def is_too_late(self, event: Event) -> bool:
         """Return True if an event did not happen any more: the turn was stopped, or failed, before."""
         if not self._turns[self._number].ends_early or self._passes < self._until:
@@ -232,13 +231,9 @@ class WatchedAgent(Agent):
 
     script: Script = field(kw_only=True)
 
-    async def answer(self, task: Task) -> AsyncGenerator[Event, None]:
+    def answer(self, task: Task) -> AsyncGenerator[Event, None]:
         self.script.begin()
-        async with aclosing(Agent.answer(self, task)) as events:
-            async for event in events:
-                if not self.script.is_too_late(event):
-                    yield self.script.as_failed(event)
-                    await self.script.after(event)
+        return self.script.follow(Agent.answer(self, task))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,14 +242,10 @@ class WatchedForeignAgent(ForeignAgent):
 
     script: Script = field(kw_only=True)
 
-    async def answer(self, task: Task) -> AsyncGenerator[Event, None]:
+    def answer(self, task: Task) -> AsyncGenerator[Event, None]:
         one = self.script.begin()
         agent = ForeignAgent(self.name, RecordedAgent(one, self.script), self.clock, self.limits, self.redact)
-        async with aclosing(agent.answer(task)) as events:
-            async for event in events:
-                if not self.script.is_too_late(event):
-                    yield self.script.as_failed(event)
-                    await self.script.after(event)
+        return self.script.follow(agent.answer(task))
 
 
 def stop_running(queue: TurnQueue, chat: ChatId) -> None:

@@ -40,7 +40,7 @@ def restore_backup(database_url: str, file: str, *, sure: bool) -> int:
         if held.unfinished:
             questions, them = count_of(held.unfinished, "question"), "it" if held.unfinished == 1 else "them"
             print(f"{questions} had no answer yet when the backup was made; the next start answers {them}.")  # noqa: T201
-        if not sure and not _confirm("Replace it with the backup? The present database is kept beside it. [y/N] "):
+        if not sure and not confirm("Replace it with the backup? The present database is kept beside it. [y/N] "):
             print("parley: nothing was restored", file=sys.stderr)  # noqa: T201
             return 1
         kept = put_back(backup, path, SystemClock())
@@ -69,7 +69,7 @@ def _describe_present(path: Path) -> str:
     return f"holds {_describe(held)}" if held else "does not exist yet or is empty"
 
 
-def _confirm(question: str) -> bool:
+def confirm(question: str) -> bool:
     """Ask the person at the terminal; return False if nobody can be asked."""
     try:
         return input(question).strip().lower() in ("y", "yes")

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 
+from bot.cli.backup import confirm
 from bot.cli.counts import count_of
 from bot.commands import ChatWriter, Form
 from bot.contract import ChatId, SettingsError, SystemClock, identity, turns_of
@@ -75,7 +76,9 @@ async def forget(database_url: str, id: str, *, sure: bool) -> int:
         turns = await _count_turns(store, chat)
         if turns is None:
             return _print_refusal(f"no chat {str(chat)!r} is stored; `parley chats` lists their ids")
-        if not sure and not await _confirm(f"Delete {count_of(turns, 'turn')} of {chat} for good? [y/N] "):
+        if not sure and not await asyncio.to_thread(
+            confirm, f"Delete {count_of(turns, 'turn')} of {chat} for good? [y/N] "
+        ):
             return _print_refusal("nothing was deleted")
         print(f"{count_of(await store.history.forget(chat), 'turn')} forgotten")  # noqa: T201
         await _tell_of_traces(store)
@@ -107,7 +110,9 @@ async def forget_person(database_url: str, id: str, *, sure: bool) -> int:
             return _print_refusal(f"nothing is stored of {person}")
         counts = {"turn": held.turns, "fact": held.facts, "reminder": held.reminders}
         kept = ", ".join(count_of(number, thing) for thing, number in counts.items())
-        if not sure and not await _confirm(f"Delete everything of {person} for good ({kept})? [y/N] "):
+        if not sure and not await asyncio.to_thread(
+            confirm, f"Delete everything of {person} for good ({kept})? [y/N] "
+        ):
             return _print_refusal("nothing was deleted")
         await store.people.forget(person)
         print(f"{kept} of {person} deleted; their rights here stay as they are")  # noqa: T201
@@ -201,12 +206,3 @@ def _is_person(id: str) -> bool:
 def _print_refusal(sentence: str) -> int:
     print(f"parley: {sentence}", file=sys.stderr)  # noqa: T201
     return 1
-
-
-async def _confirm(question: str) -> bool:
-    """Ask the person at the terminal; return False if nobody can be asked."""
-    try:
-        answer = await asyncio.to_thread(input, question)
-    except EOFError:
-        return False
-    return answer.strip().lower() in ("y", "yes")

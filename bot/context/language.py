@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.contract import JOB, MessageSent, StoreError
@@ -30,8 +31,6 @@ async def language_for(store: Store, message: MessageSent) -> Language:
     said = "" if message.command not in ("", JOB) and not chinese(message.text) else message.text
     before: Sequence[str] = ()
     if not is_certain(said, hint):
-        try:
+        with suppress(StoreError):  # the guess from this message alone is better than no answer
             before = await store.people.list_questions(message.sender.id)
-        except StoreError:
-            pass  # the guess from this message alone is better than no answer
     return language_of(said, hint, before)

@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.contract import MOST_QUOTED, OURS, OUTSIDE, MessageSent, Picture, Quoted, UserEntry, as_written, join_origins
-from bot.safety import (
-    attribute,
-    clean_name,
-    clean_untrusted,
-    defuse,
-    describe_enclosed,
-    spoken_words,
-    told_by_others,
-)
+from bot.safety import attribute, clean_name, clean_untrusted, defuse, describe_enclosed, spoken_words, told_by_others
 from bot.sentences import how_long
 
 _LATE = "(Written {wait} before you could answer it. The answer says so already; `tomorrow` counts from then.)"

@@ -27,14 +27,7 @@ from bot.model.providers import (
     nearest_provider,
     use_providers,
 )
-from bot.model.usage import (
-    WIDE_TOKENS,
-    CountTokens,
-    Estimator,
-    picture_token_count,
-    token_count,
-    tool_token_count,
-)
+from bot.model.usage import WIDE_TOKENS, CountTokens, Estimator, picture_token_count, token_count, tool_token_count
 from tools.contract.latenames import load_late
 
 if TYPE_CHECKING:

@@ -115,7 +115,7 @@ class ReplyStream:
         self._text: list[str] = []
         begun = {number: file.ref for number, file in (attached or {}).items() if file.state != PageState.GONE}
         self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, begun=begun)
-        self._dead = ""
+        self.lost = ""  # why nothing more can be shown; empty while it can
         self.edits = self.refusals = 0  # calls that the platform accepted, and those it refused as too many
         self._closed = False  # the platform accepts nothing for so long that progress does not wait for it
         self._owed: Closed | None = None
@@ -126,7 +126,7 @@ class ReplyStream:
     async def __aenter__(self) -> ReplyStream:
         self.cadence.begin()
         self._writer = asyncio.create_task(self._write(), name=f"reply {self._turn}")
-        self._sign.begin(lambda: not self.visible and not self._dead, f"typing {self._turn}")
+        self._sign.begin(lambda: not self.visible and not self.lost, f"typing {self._turn}")
         return self
 
     async def __aexit__(
@@ -152,11 +152,6 @@ class ReplyStream:
     def visible(self) -> bool:
         """A person sees part of it."""
         return self._pages.visible
-
-    @property
-    def lost(self) -> str:
-        """Why nothing more can be shown; empty while it can."""
-        return self._dead
 
     @property
     def owed(self) -> float | None:
@@ -278,7 +273,7 @@ class ReplyStream:
             with Contained():
                 await self._show_all()
         except Unreachable as error:
-            self._dead = note_unreachable(error, self._turn, self._pacer.metrics, self.cadence.reader.budgets)
+            self.lost = note_unreachable(error, self._turn, self._pacer.metrics, self.cadence.reader.budgets)
         except Closed as error:
             self._owed = error
             log.info("turn %s: the reply cannot be completed yet: %s", self._turn, error)

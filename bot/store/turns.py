@@ -37,25 +37,11 @@ from bot.store.records import (
     TurnRecord,
     message_ref,
 )
-from bot.store.replacing import (
-    Replaced,
-    find_standing_answer,
-    forget_question,
-    keep_effects,
-    load_replaced,
-    supersede,
-)
+from bot.store.replacing import Replaced, find_standing_answer, forget_question, keep_effects, load_replaced, supersede
 from bot.store.sql import Connection
 from bot.store.states import PageState, TurnState
 from bot.store.text import entry_json, result_json, usage_from_json, usage_json
-from bot.store.turnrecords import (
-    TURN,
-    close_turn,
-    find_last_turn,
-    find_last_turn_of_channel,
-    open_turn,
-    turn_record,
-)
+from bot.store.turnrecords import TURN, close_turn, find_last_turn, find_last_turn_of_channel, open_turn, turn_record
 from tools.contract.base import ToolCall, ToolResult, ToolStatus
 from tools.contract.plaintext import to_plain
 

@@ -12,16 +12,7 @@ from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
-from bot.contract import (
-    Closed,
-    ContextTooLong,
-    File,
-    ModelBusy,
-    ModelError,
-    ModelRefused,
-    SoundForm,
-    StoreError,
-)
+from bot.contract import Closed, ContextTooLong, File, ModelBusy, ModelError, ModelRefused, SoundForm, StoreError
 from bot.markdown import first_sentences, seconds_to_say, shorten, to_spoken
 from bot.policy import DayPurse, Prices
 from bot.reply import FilterChain, VoicePosts

@@ -10,8 +10,8 @@ import asyncio
 import importlib
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from tools.contract.base import ToolError, ToolSpec
@@ -57,7 +57,8 @@ class McpServer:
         self._woken = asyncio.Event()
         self._ended = False
         self._stopped = False
-        self._tools: dict[str, McpTool] = {}
+        self.tools: dict[str, McpTool] = {}
+        """Its tools as last listed, even while it is down."""
         self._said: set[str] = set()
         """Lines logged about its present tools."""
         self.tried = asyncio.Event()
@@ -70,14 +71,9 @@ class McpServer:
         return self._session is not None
 
     @property
-    def tools(self) -> Mapping[str, McpTool]:
-        """Its tools as last listed, even while it is down."""
-        return self._tools
-
-    @property
     def offered(self) -> tuple[ToolSpec, ...]:
         """The tools that can be called now."""
-        return tuple(tool.spec for tool in self._tools.values()) if self.up else ()
+        return tuple(tool.spec for tool in self.tools.values()) if self.up else ()
 
     async def session(self, seconds: float) -> Session:
         """Return the connection, waiting a little while it is being made.
@@ -86,11 +82,9 @@ class McpServer:
             ToolError: there is none.
         """
         if self._session is None:
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(min(LONGEST_WAIT, seconds / 2)):
                     await self._up.wait()
-            except TimeoutError:
-                pass
         if self._session is None:
             raise ToolError(
                 f"The MCP server {self.config.name!r} is not running now, and is started again from time to time. "
@@ -101,11 +95,9 @@ class McpServer:
 
     async def wait_up(self) -> None:
         """Wait until it is up, for as long as its start may take."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(self.config.start_seconds):
                 await self._up.wait()
-        except TimeoutError:
-            pass
 
     def doubt(self) -> None:
         """Check soon whether the connection still works."""
@@ -156,17 +148,15 @@ class McpServer:
             self._session, self.problem = session, ""
             self._up.set()
             self.tried.set()
-            log.info("MCP server %r is up with %d tools", self.config.name, len(self._tools))
+            log.info("MCP server %r is up with %d tools", self.config.name, len(self.tools))
             await self._follow(session)
 
     async def _follow(self, session: Session) -> None:
         poll = POLL_SECONDS if isinstance(self.config.reach, Endpoint) else None
         while True:
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(poll):
                     await self._woken.wait()
-            except TimeoutError:
-                pass
             self._woken.clear()
             if self._ended:
                 raise ServerGone("it ended")
@@ -182,8 +172,8 @@ class McpServer:
             if sentence not in self._said:
                 log.warning("MCP server %r: the tool %s", self.config.name, sentence)
         self._said = set(sentences)
-        old = self._tools
-        self._tools = {
+        old = self.tools
+        self.tools = {
             offer.spec.name: old[offer.spec.name]
             if offer.spec.name in old and old[offer.spec.name].offer == offer
             else McpTool(self, self.config.name, offer)

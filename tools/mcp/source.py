@@ -8,6 +8,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,12 +86,10 @@ class McpSource:
     async def settle(self, seconds: float) -> None:
         """Wait until every server was tried once, up to a limit of seconds since their start."""
         self.start()
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout_at(self._started + seconds):
                 for server in self._servers:
                     await server.tried.wait()
-        except TimeoutError:
-            pass
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """Return the tools that can be called now, in the order of the file."""

@@ -17,13 +17,9 @@ class Choice:
         """`makers` in the order of preference; each may raise SandboxFailed."""
         self._makers = tuple(makers)
         self._chosen: Backend | None = None
-        self._reasons: tuple[str, ...] = ()
-        self._choosing = asyncio.Lock()
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
+        self.reasons: tuple[str, ...] = ()
         """Why the backends before the chosen one are not used."""
-        return self._reasons
+        self._choosing = asyncio.Lock()
 
     async def backend(self) -> Backend:
         """Return the chosen backend.
@@ -49,9 +45,9 @@ class Choice:
                     if made is not None:
                         await made.close()
                     raise
-                self._chosen, self._reasons = made, tuple(reasons)
+                self._chosen, self.reasons = made, tuple(reasons)
                 return made
-            self._reasons = tuple(reasons)
+            self.reasons = tuple(reasons)
             raise SandboxFailed("; ".join(reasons))
 
     def held_scopes(self) -> Iterable[str]:

@@ -14,6 +14,7 @@ import base64
 import binascii
 import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -140,8 +141,7 @@ class E2B(Places[_Remote]):
     async def _create(self) -> _Remote:
         body = {"templateID": _TEMPLATE, "timeout": IDLE_SECONDS, "allow_internet_access": False}
         try:
-            url = f"{self._base_url}/sandboxes"
-            async with self._client().post(url, json=body, headers=self._key_header(), proxy=_proxy(url)) as response:
+            async with self._ask("POST", "", body) as response:
                 if response.status == 401:
                     raise SandboxFailed("E2B refused the key E2B_API_KEY")
                 if response.status >= 400:
@@ -161,25 +161,23 @@ class E2B(Places[_Remote]):
 
     async def _extend(self, remote: _Remote) -> bool:
         """Extend the lifetime of a sandbox; return False if it has expired."""
-        url = f"{self._base_url}/sandboxes/{remote.id}/timeout"
         try:
-            async with self._client().post(
-                url, json={"timeout": IDLE_SECONDS}, headers=self._key_header(), proxy=_proxy(url)
-            ) as response:
+            async with self._ask("POST", f"/{remote.id}/timeout", {"timeout": IDLE_SECONDS}) as response:
                 return response.status < 400
         except (aiohttp.ClientError, TimeoutError) as error:
             raise SandboxFailed(f"E2B could not be reached ({type(error).__name__})") from error
 
     async def _end(self, remote: _Remote) -> None:
-        try:
-            url = f"{self._base_url}/sandboxes/{remote.id}"
-            async with self._client().delete(url, headers=self._key_header(), proxy=_proxy(url)):
+        with suppress(aiohttp.ClientError, TimeoutError):  # it ends by itself after its timeout
+            async with self._ask("DELETE", f"/{remote.id}"):
                 pass
-        except (aiohttp.ClientError, TimeoutError):
-            pass  # It ends by itself after its timeout.
 
-    def _key_header(self) -> dict[str, str]:
-        return {"X-API-KEY": self._key}
+    def _ask(
+        self, method: str, path: str, body: dict[str, Any] | None = None
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        """Send a request to E2B itself; those to a sandbox go to its own address."""
+        url = f"{self._base_url}/sandboxes{path}"
+        return self._client().request(method, url, json=body, headers={"X-API-KEY": self._key}, proxy=_proxy(url))
 
     def _client(self) -> aiohttp.ClientSession:
         if self._http is None:

@@ -6,6 +6,7 @@ https://docs.discord.com/developers/resources/message#embed-object and …/compo
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
@@ -14,7 +15,12 @@ import discord
 
 from bot.contract import LONGEST_TEXT
 
-_MENTION: Final = re.compile(r"<(?:@!?|@&|#)([0-9]{1,20})>|<a?:(\w+):[0-9]{1,20}>")
+_MENTION: Final = re.compile(
+    r"<(?:@!?|@&|#)(?P<id>[0-9]{1,20})>|<a?:(?P<emoji>\w+):[0-9]{1,20}>|<t:(?P<time>-?[0-9]{1,10})(?::[tTdDfFsSR])?>"
+    r"|<(?P<command>/[\w -]{1,100}):[0-9]{1,20}>"
+)
+"""What clients show by its name. https://docs.discord.com/developers/reference#message-formatting"""
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _DEEPEST: Final = 8
 """Nested components that are read; Discord allows three."""
 
@@ -55,10 +61,16 @@ def _readable(content: str, bot: int, names: Mapping[str, str], guild: discord.G
     content = re.sub(rf"(^|(?<=\s)){me}[ \t]*|{me}", "", content[:LONGEST_TEXT])
 
     def name(found: re.Match[str]) -> str:
-        if found[2]:
-            return f":{found[2]}:"
-        place = guild.get_channel_or_thread(int(found[1])) if guild is not None else None
-        return f"#{place.name}" if place is not None else names.get(found[1], found[0])
+        if found["emoji"]:
+            return f":{found['emoji']}:"
+        if found["command"]:
+            return found["command"]
+        if found["time"]:
+            # Each reader sees it in their own zone.
+            at = _EPOCH + datetime.timedelta(seconds=int(found["time"]))
+            return f"{at:%Y-%m-%d %H:%M} UTC"
+        place = guild.get_channel_or_thread(int(found["id"])) if guild is not None else None
+        return f"#{place.name}" if place is not None else names.get(found["id"], found[0])
 
     return _MENTION.sub(name, content).strip()
 

@@ -18,8 +18,17 @@ BREAKS = "breaks"
 """In a parser's `env`: the text is in a table or a list, where `<br>` breaks a line."""
 
 _MARK_RUN = re.compile(r"(?<![*＊\\])(?:\*\*|＊＊)(?![*＊])")
-_TAG = re.compile(r"<(/?)(br|kbd|su[bp]|details|summary|b|strong|i|em|s|del)(?:\s[^<>\n]{0,200})?/?>", re.IGNORECASE)
+_TAG = re.compile(
+    r"<(/?)(br|kbd|su[bp]|details|summary|b|strong|i|em|s|del|u|ins|mark|small|big|center|(?:font|span|p|div|a)(?=\s))"
+    r"(?:\s([^<>\n]{0,200}))?/?>",
+    re.IGNORECASE,
+)
+"""Without attributes the last five are rather words about HTML."""
 _STYLES = {"summary": "strong", "b": "strong", "strong": "strong", "i": "em", "em": "em", "s": "s", "del": "s"}
+_PLAIN = frozenset({"u", "ins", "mark", "small", "big", "center", "font", "span", "p", "div"})
+"""Tags of a look that no chat has, around text."""
+_ADDRESS = re.compile(r"""href\s?=\s?["']?(`*)([^\s"'<>`]+)""", re.IGNORECASE)
+_LIVE = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _LONGEST_SHOWN = 60
 """Characters of a key, and of raised or lowered text, with the tag after it."""
 _LONGEST = 2_000
@@ -113,14 +122,15 @@ def tag(state: StateInline, silent: bool, closers: Closers) -> bool:
     if name == "details":
         state.pos = found.end()
         return True
-    reach = min(state.posMax, found.end() + (_LONGEST if name in _STYLES else _LONGEST_SHOWN))
+    around = name in _STYLES or name in _PLAIN or name == "a"
+    reach = min(state.posMax, found.end() + (_LONGEST if around else _LONGEST_SHOWN))
     end = -1 if found[1] else closers.find(f"</{found[2]}>", found.end(), reach)
     inner = state.src[found.end() : end] if end > found.end() else ""
     if not inner.strip() or "`" in inner:  # code that ends behind it would be none
         return False
-    if name in _STYLES:
+    if around:
         if not silent:
-            _around(state, _STYLES[name], found.end(), end)
+            _show_around(state, name, found[3] or "", found.end(), end)
     elif (shown := _shown(name, inner)) is None:
         return False
     elif not silent:
@@ -168,15 +178,30 @@ def formula(state: StateInline, silent: bool, closers: Closers) -> bool:
     return True
 
 
-def _around(state: StateInline, style: str, start: int, end: int) -> None:
-    limit = state.posMax
-    state.push(f"{style}_open", style, 1)
+def _show_around(state: StateInline, name: str, attributes: str, start: int, end: int) -> None:
+    address = _ADDRESS.search(attributes) if name == "a" else None
+    live = address is not None and not address[1] and _LIVE.match(address[2])
+    _around(state, _STYLES.get(name, ""), start, end, address[2] if address is not None and live else "")
+    if address is not None and not live:
+        # An address that may not be a link is written as code before the text is parsed.
+        state.push("text", "", 0).content = " ("
+        state.push("code_inline", "", 0).content = address[2]
+        state.push("text", "", 0).content = ")"
+
+
+def _around(state: StateInline, style: str, start: int, end: int, url: str = "") -> None:
+    """Read a part of the text inside a style, or as the label of a link."""
+    limit, kind, name = state.posMax, "link" if url else style, "a" if url else style
+    if kind:
+        opened = state.push(f"{kind}_open", name, 1)
+        opened.attrs = {"href": url} if url else {}
     state.pos, state.posMax = start, end
     state.md.inline.tokenize(state)
     state.posMax = limit
     if (last := state.tokens[-1]).type == "text":
         last.content = last.content.rstrip(" ")
-    state.push(f"{style}_close", style, -1)
+    if kind:
+        state.push(f"{kind}_close", name, -1)
 
 
 RULES: Mapping[str, tuple[Callable[[StateInline, bool, Closers], bool], ...]] = {

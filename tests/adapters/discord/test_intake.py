@@ -246,6 +246,17 @@ async def test_a_reply_to_the_bot_without_a_mention_is_read_where_discord_gives_
     assert (sent.text, sent.replies_to, sent.quoted.text) == ("of which plant?", ref.id, "Tea is a leaf.")
 
 
+async def test_times_and_commands_are_told_as_they_are_shown(stage: Stage) -> None:
+    server = stage.server
+    await stage.listen()
+    server.say(
+        stage.place, f"{server.mention()} is <t:1700000000:R> or <t:-86400> in </tea cup:77>? <t:x> </:7>", person=1
+    )
+
+    asked = "is 2023-11-14 22:13 UTC or 1969-12-31 00:00 UTC in /tea cup? <t:x> </:7>"
+    assert (await stage.mailbox.next()).text == asked
+
+
 async def test_what_does_not_speak_to_the_bot_is_not_taken_in(stage: Stage) -> None:
     """Other bots, webhooks, its own messages, talk among people, and what Discord does not let it read."""
     server = stage.server

@@ -137,6 +137,12 @@ def test_a_full_width_mark_that_is_half_written_is_closed_or_held_back() -> None
         ("<details><summary>More</summary>", "b(More)"),
         ("a < b > c <nothing> <b>", "a < b > c <nothing> <b>"),
         ("<b>`</b> x `", "<b>c(</b> x )"),
+        ("<u>under</u> <mark>**this**</mark>, <small>or</small>", "under b(this), or"),
+        ('<font color="red">red</font><span style="x">dish</span> <P align=center>Hi</P>', "reddish Hi"),
+        ("the tags <p> and </p>, <span>x</span>", "the tags <p> and </p>, <span>x</span>"),
+        ("see <a href='https://a.example/x?a=1'>the **page**</a>", "see link(the b(page))"),
+        ('<a name="top">x</a> <a href="javascript:x">y</a>', "x y (c(javascript:x))"),
+        ('<a href="`https://a.example`">it</a>', "it (c(https://a.example))"),
     ],
 )
 def test_a_tag_is_what_it_means_or_stays_as_it_is_written(written: str, shown: str) -> None:

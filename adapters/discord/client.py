@@ -157,7 +157,7 @@ class Client(discord.Client):
         sent = message_sent(message, *self._ids, threads=self._threads)
         if sent is None or self._forwards.keep(message, sent):
             return None
-        whole = None
+        whole = self._forwards.paste(message, sent)
         if is_unread(sent):
             if self._may_request():
                 whole = self._forwards.whole(message, sent, *self._ids, threads=self._threads)

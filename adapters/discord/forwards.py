@@ -1,7 +1,8 @@
-"""Messages whose content Discord withholds, as they do not mention the bot, and which are requested where that helps.
+"""Content that does not come with its message and is requested: withheld by Discord, or put into a file by its client.
 
 A forward in a channel comes right before the comment on it, and is requested when the comment mentions the bot. A
-message to the bot that names only its role, or replies to it without a mention, is requested at once.
+message to the bot that names only its role, or replies to it without a mention, is requested at once. Of a message that
+is too long, Discord's client makes the file `message.txt`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ log = logging.getLogger(__name__)
 FindMessage: TypeAlias = Callable[[], Awaitable[MessageSent]]
 """Asks Discord for a message."""
 _MOST: Final = 1_000
+_PASTE: Final = "message.txt"
+_PASTE_BYTES: Final = 64_000
+"""A longer paste stays a file, which the model reads in parts."""
 _SECONDS: Final = 3.0
 """The longest that a question waits for its forward, or for its own content."""
 
@@ -75,6 +79,26 @@ class Forwards:
         async def find() -> MessageSent:
             found = await self._fetch(message, "a message")
             return (message_sent(found, application, bot, threads=threads) if found is not None else None) or sent
+
+        return find
+
+    def paste(self, message: discord.Message, sent: MessageSent) -> FindMessage | None:
+        """Return a function that requests the text of a message that a client put into a file; None for any other."""
+        if sent.text or sent.command or len(message.attachments) != 1 or len(sent.enclosed) != 1:
+            return None
+        file = message.attachments[0]
+        plain = (file.content_type or "").startswith("text/plain")
+        if file.filename != _PASTE or not plain or file.size > _PASTE_BYTES:
+            return None
+
+        async def find() -> MessageSent:
+            try:
+                async with time_limit(self._clock, _SECONDS):
+                    text = (await file.read()).decode().strip()
+            except Exception as error:  # noqa: BLE001 - then it is a file like any other
+                log.warning("discord: a pasted text could not be read: %s", type(error).__name__)
+                return sent
+            return replace(sent, text=text, enclosed=()) if text else sent
 
         return find
 

@@ -246,6 +246,43 @@ async def test_a_reply_to_the_bot_without_a_mention_is_read_where_discord_gives_
     assert (sent.text, sent.replies_to, sent.quoted.text) == ("of which plant?", ref.id, "Tea is a leaf.")
 
 
+PASTE = ("message.txt", "text/plain; charset=utf-8")
+
+
+async def test_a_text_that_discords_client_puts_into_a_file_is_the_question(stage: Stage) -> None:
+    """As it does with everything that is longer than a message may be."""
+    server = stage.server
+    await stage.listen()
+    long = "Wärme: " + "why? " * 1_000
+    server.say(server.direct(1), "", person=1, files=[(*PASTE, long.encode())])
+    alone = await stage.mailbox.next()
+    server.say(stage.place, server.mention(), person=1, files=[(*PASTE, long.encode())])
+    mentioned = await stage.mailbox.next()
+
+    for sent in (alone, mentioned):
+        assert (sent.text, sent.enclosed) == (long.strip(), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("read this", [(*PASTE, b"words")]),
+        ("", [("notes.txt", "text/plain", b"words")]),
+        ("", [(*PASTE, b"words"), (*PASTE, b"more")]),
+        ("", [(*PASTE, b"x" * 64_001)]),
+        ("", [(*PASTE, b"\xff\xfe")]),
+        ("", [(*PASTE, b" ")]),
+        ("", [("message.txt", "image/png", b"words")]),
+    ],
+)
+async def test_any_other_file_stays_a_file(stage: Stage, text: str, files: list[tuple[str, str, bytes]]) -> None:
+    await stage.listen()
+    stage.server.say(stage.server.direct(1), text, person=1, files=files)
+
+    sent = await stage.mailbox.next()
+    assert sent.text == text and len(sent.enclosed) == len(files)
+
+
 async def test_times_and_commands_are_told_as_they_are_shown(stage: Stage) -> None:
     server = stage.server
     await stage.listen()

@@ -151,9 +151,15 @@ class _Discord(Dialect):
             return self.styled("strong", children)
         return f"{'#' * level} {self.inline(children)}"
 
-    def listing(self, items: Sequence[Item], start: int | None) -> list[Line | Verbatim]:
+    def marker(self, item: Item, before: Item | None) -> str:
+        """Clients count on from the first number of a list: a number that does not follow is text."""
+        marker = super().marker(item, before)
+        follows = before is None or item.number is None or item.number == (before.number or 0) + 1
+        return marker if follows else marker.replace(".", "\\.", 1)
+
+    def listing(self, items: Sequence[Item]) -> list[Line | Verbatim]:
         """Discord has no quotes in lists, and so no code block in such a quote: the block goes into the item."""
-        return super().listing([replace(item, blocks=tuple(_unquoted(item.blocks))) for item in items], start)
+        return super().listing([replace(item, blocks=tuple(_unquoted(item.blocks))) for item in items])
 
     def collapsed_quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
         """A spoiler in a quote, in which Discord supports no second spoiler and no code block."""

@@ -146,15 +146,18 @@ class Dialect(ABC):
                 return self.collapsed_quote(lines) if collapsed else self.quote(lines)
             case Rule():
                 return [Line(RULE)]
-        return self.listing(block.items, block.start)
+        return self.listing(block.items)
 
-    def listing(self, items: Sequence[Item], start: int | None) -> list[Line | Verbatim]:
+    def marker(self, item: Item, before: Item | None) -> str:
+        """Write the bullet or the number of an item."""
+        marker = self.bullet if item.number is None else f"{item.number}."
+        return marker if item.checked is None else self.task(marker, item.checked)
+
+    def listing(self, items: Sequence[Item]) -> list[Line | Verbatim]:
         """Write a list, with the contents of an item indented under it."""
         result: list[Line | Verbatim] = []
-        for number, item in enumerate(items, start or 0):
-            marker = self.bullet if start is None else f"{number}."
-            if item.checked is not None:
-                marker = self.task(marker, item.checked)
+        for before, item in zip((None, *items), items, strict=False):
+            marker = self.marker(item, before)
             drawn = self.lines(item.blocks, apart=False)
             indent = " " * (width(marker) + 1)
             head = drawn.pop(0).text if drawn and isinstance(drawn[0], Line) else ""

@@ -70,11 +70,11 @@ def _lines(blocks: Sequence[Block]) -> Iterator[str]:
                 yield from _sentence(children)
             case Quote(inside, collapsed=False):
                 yield from _lines(inside)
-            case Listing(items, start):
-                for number, item in enumerate(items, start or 0):
+            case Listing(items):
+                for item in items:
                     lines = list(_lines(item.blocks))
-                    if lines and start is not None:
-                        lines[0] = f"{number}. {lines[0]}"
+                    if lines and item.number is not None:
+                        lines[0] = f"{item.number}. {lines[0]}"
                     yield from lines
             case Table(rows):
                 for row in rows:

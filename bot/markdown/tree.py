@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -86,18 +86,18 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of a list; `checked` is None if it is not a task."""
+    """One item of a list; `checked` is None if it is not a task, `number` None if it has a bullet."""
 
     blocks: tuple[Block, ...]
     checked: bool | None = None
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list; `start` is the first number, None when it has bullets."""
+    """A list."""
 
     items: tuple[Item, ...]
-    start: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def _blocks(tokens: Iterator[Token], until: str = "") -> Iterator[Block]:
             case "bullet_list_open":
                 yield Listing(tuple(_items(tokens, "bullet_list_close")))
             case "ordered_list_open":
-                yield Listing(tuple(_items(tokens, "ordered_list_close")), int(token.attrs.get("start", 1)))
+                yield Listing(_numbered(tuple(_items(tokens, "ordered_list_close"))))
             case "table_open":
                 yield Table(tuple(_rows(tokens)), tuple(token.meta["aligns"]))
             case "hr":
@@ -208,8 +208,19 @@ def _content(tokens: Iterator[Token]) -> tuple[Inline, ...]:
     return children
 
 
+def _numbered(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Number a list as it is written, as an answer to points 1 and 3 must be, or a countdown.
+
+    CommonMark counts on from the first number; a list that repeats a number means that.
+    """
+    if len({item.number for item in items}) == len(items):
+        return items
+    first = items[0].number or 0
+    return tuple(replace(item, number=first + place) for place, item in enumerate(items))
+
+
 def _items(tokens: Iterator[Token], until: str) -> Iterator[Item]:
-    while next(tokens).type != until:
+    while (token := next(tokens)).type != until:
         blocks = tuple(_blocks(tokens, "list_item_close"))
         checked = None
         if blocks and isinstance(first := blocks[0], Paragraph) and first.children:
@@ -218,7 +229,7 @@ def _items(tokens: Iterator[Token], until: str) -> Iterator[Item]:
                 checked = found[1] != " "
                 rest = (Text(words.text[found.end() :]), *first.children[1:])
                 blocks = (Paragraph(rest), *blocks[1:])
-        yield Item(blocks, checked)
+        yield Item(blocks, checked, int(token.info) if token.info else None)
 
 
 def _rows(tokens: Iterator[Token]) -> Iterator[tuple[tuple[Inline, ...], ...]]:

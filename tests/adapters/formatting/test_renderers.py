@@ -346,6 +346,28 @@ def test_discord_markdown(markdown: str, expected: str) -> None:
     assert discord_markdown.render(markdown).text == expected
 
 
+@pytest.mark.parametrize(
+    ("written", "numbers"),
+    [
+        ("1. Fixed\n3. Explained\n4. Done", [1, 3, 4]),
+        ("10. tea\n9. milk\n8. water", [10, 9, 8]),
+        ("3) tea\n\n7) milk", [3, 7]),
+        ("1. tea\n1. milk\n1. water", [1, 2, 3]),
+        ("0. tea\n0. milk", [0, 1]),
+    ],
+)
+def test_the_numbers_of_a_list_are_those_of_the_answer(written: str, numbers: list[int]) -> None:
+    """Also where a platform's client counts on by itself."""
+    for render in (telegram_html.render, slack_mrkdwn.render, plain.render):
+        lines = [line for line in render(written).text.split("\n") if line]
+        assert [line.split(" ")[0] for line in lines] == [f"{number}." for number in numbers]
+    lines = [line for line in discord_markdown.render(written).text.split("\n") if line]
+    follows = [at == 0 or number == numbers[at - 1] + 1 for at, number in enumerate(numbers)]
+    assert [line.split(" ")[0] for line in lines] == [
+        f"{number}." if counted else f"{number}\\." for number, counted in zip(numbers, follows, strict=True)
+    ]
+
+
 def test_a_cell_with_line_breaks_takes_several_lines_of_its_row() -> None:
     shown = plain.render("| a | b |\n|---|--:|\n| x<br>yy<br/>z | 1 |\n| 2 | 3 |").text
 

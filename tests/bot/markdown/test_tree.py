@@ -135,7 +135,7 @@ def test_a_list_follows_a_line_of_text_whatever_its_number() -> None:
     """The page before it may have ended with the first item."""
     [text, listing] = parse("Then:\n2. mix")
 
-    assert isinstance(text, Paragraph) and isinstance(listing, Listing) and listing.start == 2
+    assert isinstance(text, Paragraph) and isinstance(listing, Listing) and listing.items[0].number == 2
     assert [type(block) for block in parse("It was in\n1986. ")] == [Paragraph]
 
 

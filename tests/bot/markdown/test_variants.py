@@ -44,7 +44,7 @@ def of(block: Block) -> str:
             return f"h{level}({drawn(children)})"
         case Table(rows, _):
             return "\n".join(" | ".join(map(drawn, row)) for row in rows)
-        case Listing(items, _):
+        case Listing(items):
             return "\n".join(f"- {of(inner)}" for item in items for inner in item.blocks)
     raise AssertionError(block)
 

@@ -134,7 +134,7 @@ class BudgetState:
         """Return the seconds between two edits of one reply that are not needed yet.
 
         The calls that are free for such edits, within the time of an answer or a window if that is shorter, are spread
-        evenly over all replies in progress.
+        evenly over all replies in progress; those that are free now, until an earlier call is free again.
         """
         live, left = max(1, self.live), self.leaves(Purpose.PROGRESS, needed=False)
         slowest = live / (self.budget.rate * self.factor) if self.budget.burst else 0.0
@@ -143,6 +143,8 @@ class BudgetState:
             taken = sum(at + window.seconds > now + reach for at in answered)
             free = int(window.calls * self.factor) - left - taken
             slowest = max(slowest, reach * live / free if free > 0 else float("inf"))
+            if answered and window.seconds <= reach and (now_free := free - len(answered)) >= 0:
+                slowest = max(slowest, (answered[0] + window.seconds - now) * live / (now_free + 1))
         return slowest
 
     def come(self, asked_at: float, now: float) -> None:

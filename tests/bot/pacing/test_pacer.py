@@ -320,7 +320,8 @@ async def test_what_was_whole_once_waits_while_a_reply_is_written_in_its_chat(
     [
         (CHAT, 0, 1, 1.0),
         (RateBudget("channel", windows=(Window(5, 5.0),)), 0, 1, 1.25),
-        (RateBudget("channel", windows=(Window(5, 5.0),)), 4, 1, 1.25),
+        (RateBudget("channel", windows=(Window(5, 5.0),)), 4, 1, 4.9),
+        (RateBudget("interaction", windows=(Window(5, 2.0),)), 2, 1, 1.9 / 3),
         (RateBudget("minute", windows=(Window(48, 60.0),), shared=True), 0, 1, 10 / 32),
         (RateBudget("minute", windows=(Window(48, 60.0),), shared=True), 22, 1, 1.0),
         (RateBudget("minute", windows=(Window(48, 60.0),), shared=True), 32, 1, float("inf")),

@@ -275,7 +275,8 @@ class WebSettings(PlatformSettings):
 
     @property
     def serves(self) -> tuple[tuple[str, str], ...]:
-        return ("GET", "v1/models"), ("POST", "v1/chat/completions"), ("POST", "agui")
+        models = ("GET", "v1/models"), ("GET", "v1/models/parley")
+        return *models, ("POST", "v1/chat/completions"), ("POST", "agui")
 
 
 class ConsoleSettings(PlatformSettings):

@@ -134,6 +134,8 @@ class WebAdapter:
             return completions.problem(503, "The program starts or ends; send the request again in a moment.")
         if address == "v1/models":
             return completions.list_models(self._began)
+        if address == f"v1/models/{completions.MODEL}":
+            return completions.show_model(self._began)
         if self._readers >= MOST_READERS:
             return completions.problem(503, _FULL)
         by_events = address == "agui"

@@ -10,16 +10,18 @@ import binascii
 import hashlib
 import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from adapters.web.chores import is_chore
 from adapters.web.files import Inline, as_source
 from adapters.web.ids import NAME
 from bot.contract import LONGEST_TEXT, Control, Enclosure, Headers, parse_button
 from tools.contract.json_values import read_json
 
-THREAD_HEADER: Final = "X-Thread-Id"
+THREAD_HEADERS: Final = ("X-Thread-Id", "X-OpenWebUI-Chat-Id")
+USER_HEADERS: Final = ("X-User-Id", "X-OpenWebUI-User-Id")
 RUN_HEADERS: Final = ("X-Run-Id", "Idempotency-Key")
 _RETRY_HEADER: Final = "X-Stainless-Retry-Count"
 """How often OpenAI's own clients have sent this very request before."""
@@ -91,11 +93,13 @@ def read_completion(headers: Headers, body: bytes) -> Asked:
     user = asked.get("user") or ""
     options = asked.get("stream_options")
     text, files = _last_question(asked.get("messages"), _KINDS)
-    thread = _id(headers.get(THREAD_HEADER) or user, THREAD_HEADER)
-    run = _id(next((headers[name] for name in RUN_HEADERS if headers.get(name)), ""), RUN_HEADERS[0])
+    thread = _id(_first(headers, THREAD_HEADERS) or user, THREAD_HEADERS[0])
+    if is_chore(text):
+        thread = ""
+    run = _id(_first(headers, RUN_HEADERS), RUN_HEADERS[0])
     same = f"{hashlib.sha256(thread.encode() + b'/' + body).hexdigest()[:_SAME_DIGITS]}-"
     return Asked(
-        person=_person(user),
+        person=_person(_first(headers, USER_HEADERS) or user),
         thread=thread,
         run=run or f"{same}{uuid.uuid4().hex}",
         repeats=same if not run and headers.get(_RETRY_HEADER, "0") != "0" else "",
@@ -123,7 +127,7 @@ def read_run(headers: Headers, body: bytes) -> Asked:
     resumes = answers and not _ends_with_question(asked.get("messages"))
     text, files = ("", ()) if resumes else _last_question(asked.get("messages"), _AGUI_KINDS)
     return Asked(
-        person=_person(user),
+        person=_person(_first(headers, USER_HEADERS) or user),
         thread=thread,
         run=run,
         text=text,
@@ -147,7 +151,7 @@ def _object(body: bytes) -> dict[str, Any]:
 def _person(user: object) -> str:
     """Return the person that a request names."""
     if user and not (isinstance(user, str) and re.fullmatch(NAME, user)):
-        raise MisaskedError("user must be at most 100 letters, digits and signs of _ . @ + and -.")
+        raise MisaskedError("X-User-Id or user must be at most 100 letters, digits and signs of _ . @ + and -.")
     return str(user) if user else NOBODY
 
 
@@ -157,7 +161,13 @@ def _id(value: object, name: str) -> str:
         return ""
     if not isinstance(value, str) or len(value) > _LONGEST_ID or not value.isprintable() or not value.strip():
         raise MisaskedError(f"{name} must be at most {_LONGEST_ID} printable characters.")
+    if value.startswith("{{"):
+        raise MisaskedError(f"{name} is a template that was not filled in: one thread would be everybody's.")
     return value
+
+
+def _first(headers: Headers, names: Iterable[str]) -> str:
+    return next((headers[name] for name in names if headers.get(name)), "")
 
 
 def _language(headers: Headers) -> str:

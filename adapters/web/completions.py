@@ -67,9 +67,17 @@ def problem(status: int, why: str) -> WebAnswer:
 
 
 def list_models(began: float) -> WebAnswer:
-    """Return the one model that there is."""
-    model = {"id": MODEL, "object": "model", "created": int(began), "owned_by": MODEL}
-    return WebAnswer(body=json.dumps({"object": "list", "data": [model]}).encode())
+    """Return the list of the one model that there is."""
+    return WebAnswer(body=json.dumps({"object": "list", "data": [_model(began)]}).encode())
+
+
+def show_model(began: float) -> WebAnswer:
+    """Return that model."""
+    return WebAnswer(body=json.dumps(_model(began)).encode())
+
+
+def _model(began: float) -> dict[str, Any]:
+    return {"id": MODEL, "object": "model", "created": int(began), "owned_by": MODEL}
 
 
 async def complete(run: Run, asked: Asked, clock: Clock) -> WebAnswer:

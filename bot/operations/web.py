@@ -39,6 +39,9 @@ MOST_BYTES: Final = 2 * 1024 * 1024
 four times, about 1 MB."""
 MOST_READING: Final = 32
 """Bodies of one platform that are read at the same time before they are verified."""
+MOST_DISCARDED: Final = 32 * 1024 * 1024
+"""Bytes of a body that are read and thrown away, so that a program which sends too much gets the answer that says so:
+it reads none before it has sent everything."""
 READ_SECONDS: Final = 5.0
 """The time for reading a body."""
 SEND_SECONDS: Final = 30.0
@@ -59,7 +62,7 @@ class _RefusedError(Exception):
 class WebServer(Port):
     """Passes on platforms' posts to an address that ends in their name, once they are verified.
 
-    Unverified requests are refused (401) unread or unparsed; a body is never read beyond `MOST_BYTES` (413). If a
+    Unverified requests are refused (401) unread or unparsed; a body is never kept beyond `MOST_BYTES` (413). If a
     platform accepts nothing at the moment, the answer is 503, and it sends again. `/health` says that somebody listens
     here, and nothing else. A proxy can add anything before these names, or remove it. A platform that serves addresses
     of its own gets requests to these, and may answer in a stream.
@@ -164,14 +167,16 @@ class WebServer(Port):
         proof = entrance.expect(request.headers)
         if proof is None:
             raise _RefusedError(401, "no valid signature")
-        if (request.content_length or 0) > MOST_BYTES:
+        served = isinstance(entrance, Served)
+        most = MOST_DISCARDED if served else MOST_BYTES
+        if (request.content_length or 0) > most:
             raise _RefusedError(413, f"more than {MOST_BYTES:,} bytes")
         # Of a platform that proves itself, all bodies are its own; programs with a token can be anybody's.
-        trusted = proof is proven and not isinstance(entrance, Served)
+        trusted = proof is proven and not served
         try:
             async with asyncio.timeout(None) as limit, time_limit(self._clock, READ_SECONDS):
                 with nullcontext() if trusted else self._place(platform, limit):
-                    body = await _read(request)
+                    body = await _read(request, most)
         except TimeoutError:
             if limit.expired():
                 raise _RefusedError(503, "too many at once") from None
@@ -259,11 +264,15 @@ def _response(answer: WebAnswer) -> web.Response:
     return web.Response(status=answer.status, body=answer.body, headers=headers)
 
 
-async def _read(request: web.Request) -> bytes | None:
-    """Read the body; return None as soon as it has more than `MOST_BYTES`."""
-    body = bytearray()
+async def _read(request: web.Request, most: int) -> bytes | None:
+    """Read the body, at most so many bytes; return None if it has more than `MOST_BYTES`, which are thrown away."""
+    body, size = bytearray(), 0
     async for piece in request.content.iter_any():
-        body += piece
-        if len(body) > MOST_BYTES:
+        size += len(piece)
+        if size > most:
             return None
-    return bytes(body)
+        if size > MOST_BYTES:
+            body.clear()
+        else:
+            body += piece
+    return bytes(body) if size <= MOST_BYTES else None

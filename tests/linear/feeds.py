@@ -47,6 +47,7 @@ from adapters.telegram import updates as telegram_updates
 from adapters.telegram import webhook as telegram_webhook
 from adapters.telegram.pages import draw
 from adapters.web import asking as web_asking
+from adapters.web import chores as web_chores
 from adapters.web import completions as web_completions
 from adapters.web import files as web_files
 from adapters.web import runs as web_runs
@@ -642,6 +643,7 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.web.surface.WebSurface.draw": lambda text: web_surface.WebSurface(
         web_runs.Runs(), ReplyTarget("web", {}), _no_calls, _kept
     ).draw(_page(text)),
+    "adapters.web.chores.is_chore": lambda text: web_chores.is_chore(f"### Task:{text}"),
     "adapters.web.completions.event": lambda text: web_completions.event({"text": text}),
     "adapters.web.files.content_of": _fetched_from_the_web,
     "adapters.download.is_of": lambda text: download.is_of(f"https://{text}", f"https://{text}", "slack.com"),

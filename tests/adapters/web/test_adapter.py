@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
 from collections.abc import AsyncIterator, Collection
@@ -32,7 +33,7 @@ from bot.contract import (
     Surface,
     WebAnswer,
 )
-from bot.operations import WebServer
+from bot.operations import WebServer, web
 from bot.operations.web import MOST_BYTES, MOST_READING, READ_SECONDS, SEND_SECONDS
 from bot.sentences import say
 from tests import patience
@@ -492,6 +493,29 @@ async def test_what_cannot_be_answered_is_named_in_one_sentence(
 
     assert (response.status, error["type"]) == (status, "invalid_request_error")
     assert said in error["message"] and TOKEN not in error["message"] and not desk.taken
+
+
+async def test_of_a_body_that_is_far_too_large_only_so_much_is_thrown_away(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client reads no answer before it has sent everything, but one that never ends is cut off."""
+    monkeypatch.setattr(web, "MOST_DISCARDED", 2 * MOST_BYTES)
+    sent = list[int]()
+
+    async def parts(count: int) -> AsyncIterator[bytes]:
+        for number in range(count):
+            sent.append(number)
+            yield b" " * (MOST_BYTES // 4)
+
+    address = f"{desk.address}/v1/chat/completions"
+    async with desk.http.post(address, data=parts(7)) as response:
+        assert response.status == 413 and "2,097,152" in (await response.json())["error"]["message"]
+    assert len(sent) == 7
+    with contextlib.suppress(aiohttp.ClientError):
+        await desk.http.post(address, data=parts(100_000))
+    with contextlib.suppress(aiohttp.ClientError):
+        await desk.http.post(address, data=io.BytesIO(b" " * (2 * MOST_BYTES + 1)))
+    assert len(sent) < 10_000 and not desk.taken
 
 
 async def test_a_thread_named_like_another_platforms_chat_is_only_a_thread(desk: Desk) -> None:

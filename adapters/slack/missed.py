@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -52,24 +53,18 @@ _PAUSE: Final = 3.0
 """Between tries when this minute's calls are used up."""
 
 
+@dataclass(eq=False, repr=False)
 class Missed:
     """Looks up what was missed, once for each connection."""
 
-    def __init__(
-        self,
-        workspace_of: Callable[[object], Workspace],
-        take_in: Callable[[dict[str, Any]], Awaitable[bool]],
-        clock: Clock,
-    ) -> None:
-        """
-        Args:
-            take_in: stores a payload as if it had come as an event; returns False if it must come again.
-        """
-        self._workspace_of = workspace_of
-        self._take_in = take_in
-        self._clock = clock
+    workspace_of: Callable[[object], Workspace]
+    take_in: Callable[[dict[str, Any]], Awaitable[bool]]
+    """Stores a payload as if it had come as an event; returns False if it must come again."""
+    clock: Clock
+
+    def __post_init__(self) -> None:
         self._calls: dict[tuple[str, bool], Counted] = {}
-        self._troubles = LogThrottle(log, clock)
+        self._troubles = LogThrottle(log, self.clock)
 
     async def catch_up(
         self,
@@ -85,15 +80,15 @@ class Missed:
             shared: of several processes, each would look it up, so what Slack itself sends again is left to it.
         """
         left = await self._ask(find) if find is not None else None
-        if left is None or (shared and self._clock.wall() - left.since < _SENT_AGAIN_SECONDS):
+        if left is None or (shared and self.clock.wall() - left.since < _SENT_AGAIN_SECONDS):
             return
         while not listening():
-            await self._clock.sleep(_LOOK_SECONDS)
+            await self.clock.sleep(_LOOK_SECONDS)
         chats = (*left.private, *left.groups)
         known = dict.fromkeys(chat.place for chat in chats)
         threads = dict.fromkeys(chat for chat in chats if chat.thread)
         try:
-            async with time_limit(self._clock, SECONDS):
+            async with time_limit(self.clock, SECONDS):
                 for workspace in workspaces:
                     known |= dict.fromkeys(await self._places(workspace))
                 for channel in known:
@@ -105,7 +100,7 @@ class Missed:
 
     async def _ask(self, find: FindLeftOff) -> LeftOff | None:
         """Ask the store until it answers."""
-        backoff = Backoff(self._clock)
+        backoff = Backoff(self.clock)
         while True:
             try:
                 return await find()
@@ -117,7 +112,7 @@ class Missed:
         kinds = [kind for kind, scope in _KINDS.items() if workspace.scopes is None or scope in workspace.scopes]
         if not kinds:
             return []
-        call = Counted(workspace.web.users_conversations, MISSED_LISTS_WINDOW, self._clock)
+        call = Counted(workspace.web.users_conversations, MISSED_LISTS_WINDOW, self.clock)
         wanted = {"types": ",".join(kinds), "exclude_archived": True, "limit": _PAGE}
         team = workspace.me.team
         found = await self._pages(call, wanted, "channels", f"workspace {team}")
@@ -142,8 +137,8 @@ class Missed:
             event = {**one, "type": "message", "channel": chat.chat, "channel_type": kind}
             # Nothing says whether other organisations write there: who names none is then nobody of ours.
             body = {"type": "event_callback", "team_id": chat.account, "is_ext_shared_channel": True, "event": event}
-            backoff = Backoff(self._clock, endless=False)
-            while not await self._take_in(body) and await backoff.wait():
+            backoff = Backoff(self.clock, endless=False)
+            while not await self.take_in(body) and await backoff.wait():
                 pass
 
     async def _look(self, chat: ChatId, since: float, thread: str) -> list[Mapping[str, Any]]:
@@ -179,11 +174,11 @@ class Missed:
     def _call(self, team: str, *, threads: bool) -> Counted:
         """Return the method that reads channels or threads of a workspace; raises Unreachable if the app is gone."""
         if (known := self._calls.get((team, threads))) is None:
-            web = self._workspace_of(team).web
+            web = self.workspace_of(team).web
             known = self._calls[team, threads] = (
-                Counted(web.conversations_replies, MISSED_REPLIES_WINDOW, self._clock)
+                Counted(web.conversations_replies, MISSED_REPLIES_WINDOW, self.clock)
                 if threads
-                else Counted(web.conversations_history, MISSED_HISTORY_WINDOW, self._clock)
+                else Counted(web.conversations_history, MISSED_HISTORY_WINDOW, self.clock)
             )
         return known
 
@@ -192,9 +187,9 @@ class Missed:
             try:
                 return await call(**wanted)
             except RateLimited as refused:
-                await self._clock.sleep(refused.retry_after)
+                await self.clock.sleep(refused.retry_after)
             except DeliveryError:
-                await self._clock.sleep(_PAUSE)
+                await self.clock.sleep(_PAUSE)
 
 
 __all__ = ["Missed"]

@@ -13,6 +13,7 @@ from typing import Any, Final
 from bot.markdown import quote
 from bot.safety import Redact, clean_name
 from bot.store import zone_or_utc
+from tools.contract.json_values import map_texts
 
 AT_ONCE: Final = 50
 """Turns that a thread writes at a time."""
@@ -48,7 +49,7 @@ class ChatWriter:
     def write(self, record: dict[str, Any]) -> str:
         """Return one turn, or the settings of the chat, in the format, with secrets masked; empty if nothing is
         shown."""
-        shown = self._redacted(self._shown(record))
+        shown: dict[str, Any] = {name: map_texts(one, self.redact) for name, one in self._shown(record).items()}
         if shown.get("settings") == {}:
             return ""
         return json.dumps(shown, ensure_ascii=False) if self.form is Form.JSON else _markdown(shown)
@@ -79,17 +80,6 @@ class ChatWriter:
 
     def _time(self, at: float) -> str:
         return datetime.datetime.fromtimestamp(at, zone_or_utc(self.zone)).isoformat(timespec="seconds")
-
-    def _redacted(self, value: Any) -> Any:
-        match value:
-            case str():
-                return self.redact(value)
-            case dict():
-                return {self.redact(str(key)): self._redacted(one) for key, one in value.items()}
-            case list():
-                return [self._redacted(one) for one in value]
-            case _:
-                return value
 
 
 def _markdown(shown: dict[str, Any]) -> str:

@@ -6,26 +6,25 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
+
+from aiohttp import web
 
 from bot.contract import Clock, LogThrottle, StoreError
 from bot.operations.export import TABLES, as_csv, as_json
 from bot.operations.outlet import Outlet
 from bot.operations.session import COOKIE, PATH, SESSION_SECONDS, Sessions, TooManyError
 from tools.contract.base import Json
-from tools.contract.json_values import read_json
-
-if TYPE_CHECKING:
-    from aiohttp import web
+from tools.contract.json_values import map_texts, read_json
 
 log = logging.getLogger(__name__)
 
 Look = Callable[[str, Mapping[str, str]], Awaitable[Mapping[str, Json] | None]]
 """View, parameters → what it shows; None: there is no such thing. Raises ValueError for malformed parameters."""
-Refusal = Callable[["web.Request"], "web.Response | None"]
+Refusal = Callable[[web.Request], web.Response | None]
 
 _FOLDER: Final = Path(__file__).resolve().parent / "page"
 _KINDS: Final = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
@@ -73,13 +72,9 @@ class AdminPage:
         return answer
 
     async def _begin(self, request: web.Request) -> web.Response:
-        from aiohttp import web
-
         return web.Response(status=308, headers={"Location": "admin/"})
 
     async def _file(self, request: web.Request) -> web.Response:
-        from aiohttp import web
-
         name = request.match_info["name"] or "index.html"
         if name not in self._files:
             return web.Response(status=404)
@@ -128,8 +123,6 @@ class AdminPage:
         return _json(await asyncio.to_thread(self._masked, told)) if isinstance(told, dict) else told
 
     async def _export(self, request: web.Request) -> web.Response:
-        from aiohttp import web
-
         view, form = request.match_info["view"], request.match_info["form"]
         told = await self._read(request)
         if not isinstance(told, dict):
@@ -155,22 +148,8 @@ class AdminPage:
 
     def _masked(self, told: dict[str, Json]) -> dict[str, Json]:
         """Mask secrets and control characters in every text; the same text once."""
-        known: dict[str, str] = {}
-
-        def masked(value: Json) -> Json:
-            match value:
-                case str():
-                    if value not in known:
-                        known[value] = self._outlet.data(value)
-                    return known[value]
-                case list():
-                    return [masked(one) for one in value]
-                case dict():
-                    return {self._outlet.data(name): masked(one) for name, one in value.items()}
-                case _:
-                    return value
-
-        return {name: masked(value) for name, value in told.items()}
+        masked = cache(self._outlet.data)
+        return {name: map_texts(value, masked) for name, value in told.items()}
 
 
 def _is_own_page(request: web.Request) -> bool:
@@ -186,8 +165,6 @@ def _with_cookie(request: web.Request, answer: web.Response, cookie: str, second
 
 
 def _json(value: Mapping[str, Json], status: int = 200) -> web.Response:
-    from aiohttp import web
-
     return web.Response(text=json.dumps(value), status=status, content_type="application/json")
 
 

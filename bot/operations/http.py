@@ -5,8 +5,11 @@ from __future__ import annotations
 import ipaddress
 import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from aiohttp import web
 
 from bot.contract import Metrics
 from bot.operations.admin import AdminPage
@@ -14,14 +17,12 @@ from bot.operations.listener import Port
 from bot.operations.outlet import Outlet
 from tools.contract.base import Json
 
-if TYPE_CHECKING:
-    from aiohttp import web
-
 _LOCAL: Final = (".localhost", ".local", ".internal", ".home.arpa", ".lan")
 """Endings of names that no public name has, used by containers, clusters and home networks."""
 State = Callable[[], Awaitable[Mapping[str, Json]]]
 
 
+@dataclass(eq=False, repr=False)
 class HttpServer(Port):
     """Answers a supervisor's requests for health, readiness and metrics.
 
@@ -32,48 +33,37 @@ class HttpServer(Port):
     name of its own that leads here.
     """
 
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        state: State,
-        metrics: Metrics,
-        outlet: Outlet,
-        names: Iterable[str] = (),
-        admin: AdminPage | None = None,
-    ) -> None:
-        """
-        Args:
-            names: this host's names in requests.
-            admin: the operator's page; None: there is none.
-        """
-        self._admin = admin
-        self._names = frozenset(name.lower() for name in (*names, host))
-        self._host = host
-        self._port = port
-        self._state = state
-        self._metrics = metrics
-        self._outlet = outlet
+    host: str
+    asked_port: int
+    """0: any that is free."""
+    state: State
+    metrics: Metrics
+    outlet: Outlet
+    names: Iterable[str] = ()
+    """This host's names in requests."""
+    admin: AdminPage | None = None
+    """The operator's page; None: there is none."""
+
+    def __post_init__(self) -> None:
+        self._names = frozenset(name.lower() for name in (*self.names, self.host))
 
     async def __aenter__(self) -> HttpServer:
-        from aiohttp import web
-
         app = web.Application(client_max_size=1024 * 1024)
         app.router.add_get("/health", self._health)
         app.router.add_get("/ready", self._ready)
         app.router.add_get("/state", self._show)
         app.router.add_get("/metrics", self._count)
-        if self._admin is not None:
-            self._admin.add_to(app, self._refuse)
-        await self.listen(app, self._host, self._port, "HTTP_PORT")
+        if self.admin is not None:
+            self.admin.add_to(app, self._refuse)
+        await self.listen(app, self.host, self.asked_port, "HTTP_PORT")
         return self
 
     async def _health(self, request: web.Request) -> web.StreamResponse:
         # A failing store is no reason to restart: it recovers by itself, and memory contains what is still to be shown.
-        return self._answer({"ok": True, "store": (await self._state())["store"]})
+        return self._answer({"ok": True, "store": (await self.state())["store"]})
 
     async def _ready(self, request: web.Request) -> web.StreamResponse:
-        state = await self._state()
+        state = await self.state()
         names = ("ready", "role", "lack", "platforms", "rights", "store")
         told = {name: state[name] for name in names if name in state}
         return self._answer(told, status=200 if state["ready"] else 503)
@@ -81,29 +71,23 @@ class HttpServer(Port):
     async def _show(self, request: web.Request) -> web.StreamResponse:
         if refusal := self._refuse(request):
             return refusal
-        return self._answer(dict(await self._state()))
+        return self._answer(dict(await self.state()))
 
     async def _count(self, request: web.Request) -> web.StreamResponse:
-        from aiohttp import web
-
         if refusal := self._refuse(request):
             return refusal
-        text = self._outlet.words(self._metrics.text())
+        text = self.outlet.words(self.metrics.text())
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     def _refuse(self, request: web.Request) -> web.Response | None:
         """Return the refusal of a request for another host's name; None if it is ours."""
-        from aiohttp import web
-
         if is_own(request.headers.get("Host", ""), self._names):
             return None
         return web.Response(status=421, text="HTTP_NAMES of the bot does not list this host\n")
 
     def _answer(self, value: dict[str, Json], status: int = 200) -> web.Response:
         """Build a JSON answer with secrets masked."""
-        from aiohttp import web
-
-        return web.Response(text=json.dumps(self._outlet.value(value)), status=status, content_type="application/json")
+        return web.Response(text=json.dumps(self.outlet.value(value)), status=status, content_type="application/json")
 
 
 def is_own(host: str, names: Collection[str] = ()) -> bool:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from bot.safety import REMOVED, Redactor
 from tools.contract.credentials import SHORTEST_SECRET, is_key_name
+from tools.contract.json_values import map_texts
 from tools.programs.output import MaskedStream, inert
 
 if TYPE_CHECKING:
@@ -55,15 +56,7 @@ class Outlet:
 
     def value(self, value: Json) -> Json:
         """Do the same as `line` for every string in a JSON value."""
-        match value:
-            case str():
-                return self.line(value)
-            case list():
-                return [self.value(one) for one in value]
-            case dict():
-                return {self.line(name): self.value(one) for name, one in value.items()}
-            case _:
-                return value
+        return map_texts(value, self.line)
 
     def take_over(self) -> None:
         """Mask standard output, standard error, warnings and uncaught errors until the process ends."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import aclosing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from aiohttp import web
 
 from bot.contract import (
     Clock,
@@ -25,9 +28,6 @@ from bot.contract import (
 )
 from bot.operations.connections import cut_off
 from bot.operations.listener import Port
-
-if TYPE_CHECKING:
-    from aiohttp import web
 
 log = logging.getLogger(__name__)
 _WIRE: Final = logging.getLogger(f"{__name__}.wire")
@@ -46,7 +46,7 @@ READ_SECONDS: Final = 5.0
 """The time for reading a body."""
 SEND_SECONDS: Final = 30.0
 """The time in which a reader must take a piece of a stream; a later one is cut off."""
-Addresses = Iterable[tuple[str, str]]
+Addresses = Collection[tuple[str, str]]
 """Method and address of each request that an entrance answers itself."""
 
 
@@ -59,6 +59,7 @@ class _RefusedError(Exception):
         self.why = why
 
 
+@dataclass(eq=False, repr=False)
 class WebServer(Port):
     """Passes on platforms' posts to an address that ends in their name, once they are verified.
 
@@ -68,60 +69,44 @@ class WebServer(Port):
     of its own gets requests to these, and may answer in a stream.
     """
 
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        platforms: Iterable[str],
-        entrance: Callable[[str], Entrance | None],
-        metrics: Metrics,
-        clock: Clock,
-        serves: Mapping[str, Addresses] | None = None,
-    ) -> None:
-        """
-        Args:
-            entrance: platform → where its requests arrive; None: it accepts none now.
-            serves: platform → the addresses that it answers itself.
-        """
-        self._host = host
-        self._port = port
-        self._platforms = tuple(platforms)
-        self._serves = {name: tuple(addresses) for name, addresses in (serves or {}).items() if addresses}
-        self._entrance = entrance
-        self._metrics = metrics
-        self._clock = clock
-        self._refused = LogThrottle(log, clock)
-        self._unproven: dict[str, deque[asyncio.Timeout]] = {one: deque() for one in self._platforms}
+    host: str
+    asked_port: int
+    """0: any that is free."""
+    platforms: Collection[str]
+    entrance: Callable[[str], Entrance | None]
+    """Platform → where its requests arrive; None: it accepts none now."""
+    metrics: Metrics
+    clock: Clock
+    serves: Mapping[str, Addresses] = field(default_factory=dict)
+    """Platform → the addresses that it answers itself."""
+
+    def __post_init__(self) -> None:
+        self._refused = LogThrottle(log, self.clock)
+        self._unproven: dict[str, deque[asyncio.Timeout]] = {one: deque() for one in self.platforms}
         """Platform → the timers of its unverified bodies in progress, the oldest first."""
 
     async def __aenter__(self) -> WebServer:
-        from aiohttp import web
-
         app = web.Application()
-        for platform, addresses in self._serves.items():
+        for platform, addresses in self.serves.items():
             for method, address in addresses:
                 path = f"/{{before:(?:.*/)?}}{address}"
                 app.router.add_route(method, path, partial(self._serve, platform, address))
-        for platform in self._platforms:
-            if platform in self._serves:
+        for platform in self.platforms:
+            if self.serves.get(platform):
                 continue
             app.router.add_post(f"/{{before:(?:.*/)?}}{platform}", partial(self._receive, platform))
             app.router.add_get(
                 f"/{{before:(?:.*/)?}}{platform}/{{page:[a-z]+}}", partial(self._visit, platform), allow_head=False
             )
         app.router.add_get("/{before:(?:.*/)?}health", self._health)
-        await self.listen(app, self._host, self._port, "WEB_PORT", _WIRE)
+        await self.listen(app, self.host, self.asked_port, "WEB_PORT", _WIRE)
         return self
 
     async def _health(self, request: web.Request) -> web.StreamResponse:
-        from aiohttp import web
-
         return web.Response(body=b'{"ok": true}', content_type="application/json")
 
     async def _visit(self, platform: str, request: web.Request) -> web.StreamResponse:
-        from aiohttp import web
-
-        entrance = self._entrance(platform)
+        entrance = self.entrance(platform)
         if entrance is None:
             return web.Response(status=503)
         if not isinstance(entrance, Visited):
@@ -134,20 +119,16 @@ class WebServer(Port):
         return _response(answer)
 
     async def _receive(self, platform: str, request: web.Request) -> web.StreamResponse:
-        from aiohttp import web
-
         try:
             answer = await self._answer(platform, request)
         except Exception as error:  # noqa: BLE001 - whatever it is, the platform sends again
             log.error("web: a post of %s could not be stored: %s", platform, origin_of(error))
             answer = web.Response(status=500)
-        self._metrics.posts.add(platform, str(answer.status))
+        self.metrics.posts.add(platform, str(answer.status))
         return answer
 
     async def _answer(self, platform: str, request: web.Request) -> web.Response:
-        from aiohttp import web
-
-        entrance = self._entrance(platform)
+        entrance = self.entrance(platform)
         if entrance is None:
             return web.Response(status=503)
         try:
@@ -162,8 +143,6 @@ class WebServer(Port):
         Raises:
             _RefusedError: it is none.
         """
-        from aiohttp import web
-
         proof = entrance.expect(request.headers)
         if proof is None:
             raise _RefusedError(401, "no valid signature")
@@ -174,7 +153,7 @@ class WebServer(Port):
         # Of a platform that proves itself, all bodies are its own; programs with a token can be anybody's.
         trusted = proof is proven and not served
         try:
-            async with asyncio.timeout(None) as limit, time_limit(self._clock, READ_SECONDS):
+            async with asyncio.timeout(None) as limit, time_limit(self.clock, READ_SECONDS):
                 with nullcontext() if trusted else self._place(platform, limit):
                     body = await _read(request, most)
         except TimeoutError:
@@ -191,9 +170,7 @@ class WebServer(Port):
 
     async def _serve(self, platform: str, address: str, request: web.Request) -> web.StreamResponse:
         """Answer a request to an address that the platform answers itself, whole or in a stream."""
-        from aiohttp import web
-
-        entrance = self._entrance(platform)
+        entrance = self.entrance(platform)
         if not isinstance(entrance, Served):
             return web.Response(status=503)
         try:
@@ -208,14 +185,12 @@ class WebServer(Port):
             response = _response(answer)
         else:
             response = _response(answer) if isinstance(answer, WebAnswer) else await self._stream(answer, request)
-        self._metrics.posts.add(platform, str(response.status))
+        self.metrics.posts.add(platform, str(response.status))
         return response
 
     async def _stream(self, answer: WebStream, request: web.Request) -> web.StreamResponse:
         """Send pieces while they are made. A reader that takes none for a while is cut off; one that leaves stops
         nothing."""
-        from aiohttp import web
-
         # Nginx keeps a response back until it is complete, unless this header says otherwise.
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"}
         response = web.StreamResponse(headers={"Content-Type": answer.media_type, **headers})
@@ -223,9 +198,9 @@ class WebServer(Port):
             async with aclosing(answer.pieces) as pieces:
                 await response.prepare(request)
                 async for piece in pieces:
-                    async with time_limit(self._clock, SEND_SECONDS):
+                    async with time_limit(self.clock, SEND_SECONDS):
                         await response.write(piece)
-                async with time_limit(self._clock, SEND_SECONDS):
+                async with time_limit(self.clock, SEND_SECONDS):
                     await response.write_eof()
         except TimeoutError:
             self._refused.warn("web: a reader took nothing of a stream, and was cut off")
@@ -258,8 +233,6 @@ class WebServer(Port):
 
 
 def _response(answer: WebAnswer) -> web.Response:
-    from aiohttp import web
-
     headers = {**answer.headers, "Content-Type": answer.media_type}
     return web.Response(status=answer.status, body=answer.body, headers=headers)
 

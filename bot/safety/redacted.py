@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, cast
 from bot.contract import AssistantEntry, Enclosure, EnclosureKind, Incoming, MessageEdited, MessageSent, Quoted
 from bot.safety.characters import clean_name
 from tools.contract.base import Json, ToolCall, ToolResult
+from tools.contract.json_values import map_texts
 from tools.contract.plaintext import to_plain
 
 Redact: TypeAlias = Callable[[str], str]
@@ -108,7 +109,7 @@ def redact_result(result: ToolResult, redact: Redact) -> ToolResult:
 def _value(value: Json, redact: Redact) -> Json:
     # Nearly none holds a secret, and to ask that of all its texts at once is much cheaper.
     told = "\n".join(_texts_in(value))
-    return value if redact(told) == told else _redacted(value, redact)
+    return value if redact(told) == told else map_texts(value, redact)
 
 
 def _texts_in(value: Json) -> list[str]:
@@ -124,15 +125,3 @@ def _texts_in(value: Json) -> list[str]:
                 texts += fields
                 left += fields.values()
     return texts
-
-
-def _redacted(value: Json, redact: Redact) -> Json:
-    match value:
-        case str():
-            return redact(value)
-        case list():
-            return [_redacted(one, redact) for one in value]
-        case dict():
-            return {redact(name): _redacted(one, redact) for name, one in value.items()}
-        case _:
-            return value

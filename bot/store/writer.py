@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from operator import attrgetter
 from typing import Any, Generic, TypeAlias
@@ -77,29 +77,22 @@ class _LostAnswerError(Exception):
         self.outcomes = outcomes
 
 
+@dataclass(eq=False, repr=False)
 class Writer:
     """Runs operations one after the other and answers each after its commit."""
 
-    def __init__(
-        self,
-        db: OpenDatabase,
-        connect: Callable[[], Awaitable[OpenDatabase]],
-        *,
-        clock: Clock,
-        check: Callable[[], None] = lambda: None,
-        lock: int = 1,
-    ) -> None:
-        """Write through `db`, and through what `connect` opens when that one fails.
+    db: OpenDatabase | None
+    """What it writes through; None: it failed."""
+    connect: Callable[[], Awaitable[OpenDatabase]]
+    """Opens another when that one fails."""
+    _: KW_ONLY
+    clock: Clock
+    check: Callable[[], None] = lambda: None
+    """Raises a `DatabaseError` where the operation's data would be lost."""
+    lock: int = 1
+    """Number of the lock of `run_last`; another writer of a process has another."""
 
-        Args:
-            check: raises a `DatabaseError` where the operation's data would be lost.
-            lock: number of the lock of `run_last`; another writer of a process has another.
-        """
-        self._connect = connect
-        self._check = check
-        self._lock = lock
-        self._clock = clock
-        self._db: OpenDatabase | None = db
+    def __post_init__(self) -> None:
         self._waiting: deque[_Job[Any]] = deque()
         self._room = asyncio.Semaphore(_WAITING)
         self._wake = asyncio.Event()
@@ -157,7 +150,7 @@ class Writer:
             if self._closing:
                 raise StoreError("The store is closed, so nothing more can be written.")
             done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-            self._waiting.append(_Job(operation, done, self._clock.monotonic(), apart, order))
+            self._waiting.append(_Job(operation, done, self.clock.monotonic(), apart, order))
             self._wake.set()
             return await done
 
@@ -170,7 +163,7 @@ class Writer:
         like this: they change the same rows, in any order. Raises as `run`."""
 
         def work(db: Session) -> T:
-            db.one_by_one(self._lock)
+            db.one_by_one(self.lock)
             return operation(db)
 
         return await self.run(work, order=_LAST)
@@ -238,15 +231,15 @@ class Writer:
         lost: _LostAnswerError | None = None
         while any(not job.done.done() for job in group):
             try:
-                db = self._db or await self._reconnect()
+                db = self.db or await self._reconnect()
                 if lost is not None:
                     if await db.run_together(partial(_find_out, lost)):
                         self.commits += 1
                         return lost.outcomes
                     lost = None
                 if group[0].apart:
-                    return await db.run_together(partial(_alone, group[0], self._check))
-                outcomes = await db.run_together(partial(_transaction, group, self._check))
+                    return await db.run_together(partial(_alone, group[0], self.check))
+                outcomes = await db.run_together(partial(_transaction, group, self.check))
             except _LostAnswerError as unsure:
                 lost = unsure
                 self._complain(unsure.error)
@@ -256,20 +249,20 @@ class Writer:
                     self._complain(late.error)
                 if late.error.fault in _REOPEN:
                     await self._drop()
-                now = self._clock.monotonic()
+                now = self.clock.monotonic()
                 for job in (*group, *self._waiting):
                     if now - job.queued_at >= (_PATIENCE_CLOSING if self._closing else _PATIENCE):
                         settle(job.done, late.error)
-                await self._clock.sleep(_RETRY)
+                await self.clock.sleep(_RETRY)
             else:
                 self.commits += 1
                 return outcomes
         return []
 
     async def _reconnect(self) -> OpenDatabase:
-        self._check()  # or a new file would be made where the database was
+        self.check()  # or a new file would be made where the database was
         try:
-            self._db = db = await self._connect()
+            self.db = db = await self.connect()
         except DatabaseError as error:
             raise _told_apart(error) from error
         return db
@@ -277,23 +270,23 @@ class Writer:
     async def _clean_up(self, error: DatabaseError) -> None:
         """Leave the connection usable after a transaction that failed."""
         self._complain(error)
-        if self._db is None or error.fault in _REOPEN:
+        if self.db is None or error.fault in _REOPEN:
             await self._drop()
             return
         try:
-            await self._db.run_together(lambda db: db.rollback())
+            await self.db.run_together(lambda db: db.rollback())
         except DatabaseError:
             await self._drop()
 
     async def _drop(self) -> None:
-        db, self._db = self._db, None
+        db, self.db = self.db, None
         if db is not None:
             with suppress(DatabaseError):
                 await db.close()
 
     def _complain(self, error: DatabaseError) -> None:
         self.trouble = str(store_error(error))
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         if now - self._complained_at >= _COMPLAINT:
             self._complained_at = now
             self._complained = True

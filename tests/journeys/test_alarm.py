@@ -198,14 +198,14 @@ async def remove_folder(owner: Owner) -> None:
 
 async def make_read_only(owner: Owner) -> None:
     writer = owner.bot.store.writer
-    connect = writer._connect
+    connect = writer.connect
 
     async def connect_read_only() -> RawJson:
         db = await connect()
         await db.run_together(lambda connection: connection.execute("PRAGMA query_only = ON").fetchall())
         return db
 
-    writer._connect = connect_read_only
+    writer.connect = connect_read_only
     await writer.run_apart(lambda db: db.execute("PRAGMA query_only = ON").fetchall())
 
 

@@ -166,20 +166,20 @@ async def test_a_read_only_database_is_told_once_and_everything_goes_on_when_it_
     async with start("telegram") as bot:
         world.telegram.say(7, "please tell telegram", person=7)
         await chats.until(lambda: chats.texts("telegram"))
-        connect = bot.store.writer._connect
+        connect = bot.store.writer.connect
 
         async def connect_read_only() -> OpenDatabase:
             db = await connect()
             await db.run_together(lambda connection: connection.execute("PRAGMA query_only = ON").fetchall())
             return db
 
-        bot.store.writer._connect = connect_read_only
+        bot.store.writer.connect = connect_read_only
         await bot.store.writer.run_apart(lambda db: db.execute("PRAGMA query_only = ON").fetchall())
         chats.bob("and tell")
         go_on.set()
         await chats.until(lambda: all(any(SORRY in text for text in chats.texts(name)) for name in ("telegram", "bob")))
         assert len(world.model.requests) == 1
-        bot.store.writer._connect = connect
+        bot.store.writer.connect = connect
         await chats.until(lambda: answer("please tell telegram") in chats.texts("telegram"))
         await chats.until(lambda: answer("and tell bob") in chats.texts("bob"))
         await bot.dispatcher.wait_idle()

@@ -228,19 +228,16 @@ class ToolRegistry:
         return tuple(spec for spec in listed if not self._is_off(spec.name))
 
     def spec(self, name: str) -> ToolSpec | None:
-        tool = self._find(name)
+        tool = self.tool(name)
         return tool.spec if tool is not None else None
 
     def specs_of(self, names: Iterable[str]) -> list[ToolSpec]:
         """Return the specs of the existing ones among these tools."""
-        found = [self._tools.get(name) or self._find(name) for name in names]
+        found = [self._tools.get(name) or self.tool(name) for name in names]
         return [tool.spec for tool in found if tool is not None]
 
     def tool(self, name: str) -> Tool | None:
         """Return the tool object; to run it, use `run`."""
-        return self._find(name)
-
-    def _find(self, name: str) -> Tool | None:
         tool = self._tools.get(name)
         if tool is not None or self._is_off(name):
             return tool
@@ -273,7 +270,7 @@ class ToolRegistry:
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Run a call. Every error is in the result; only cancellation is raised."""
-        tool = self._find(call.name)
+        tool = self.tool(call.name)
         if tool is None:
             names = ", ".join(spec.name for spec in self.specs()) or "none"
             return _failed(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any, NoReturn
+
+from tools.contract.base import Json
 
 DEEPEST = 64
 """Levels of lists and objects; deeper ones are refused. Messages of the platforms have a dozen."""
@@ -99,6 +102,19 @@ def write_json(value: Any) -> str:
     if is_too_deep(value):
         raise TooDeep("nested too deeply")
     return written
+
+
+def map_texts(value: Json, change: Callable[[str], str]) -> Json:
+    """Return a JSON value with every text changed, names of fields included."""
+    match value:
+        case str():
+            return change(value)
+        case list():
+            return [map_texts(one, change) for one in value]
+        case dict():
+            return {change(name): map_texts(one, change) for name, one in value.items()}
+        case _:
+            return value
 
 
 class ValueCounter:

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from tools.contract.base import Json
+from tools.contract.json_values import map_texts
 
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -30,15 +31,7 @@ def to_plain(text: str) -> str:
 
 def plain_values(value: Json) -> Json:
     """Apply `to_plain` to every text in a JSON value, including names."""
-    match value:
-        case str():
-            return to_plain(value)
-        case list():
-            return [plain_values(one) for one in value]
-        case dict():
-            return {to_plain(name): plain_values(one) for name, one in value.items()}
-        case _:
-            return value
+    return map_texts(value, to_plain)
 
 
 def read_stored(document: str) -> Any:

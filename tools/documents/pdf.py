@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from pypdfium2 import PdfiumError, raw
+
 from tools.documents.findings import Findings, Found
 from tools.fetch.reader import join_broken_words, open_pdf, tidy
 
@@ -26,15 +28,12 @@ def read_pdf(body: bytes, findings: Findings) -> Iterator[Found]:
     Raises:
         PasswordNeeded: it asks for one.
     """
-    from pypdfium2 import PdfiumError
-    from pypdfium2.raw import FPDFDoc_GetAttachmentCount
-
     document = open_pdf(body)
     with contextlib.suppress(PdfiumError):  # a damaged form; the pages are read all the same
         document.init_forms()
     findings.unit, findings.total = "pages", len(document)
     findings.title = str(document.get_metadata_dict()["Title"])
-    findings.left["attached file"] += max(0, FPDFDoc_GetAttachmentCount(document))
+    findings.left["attached file"] += max(0, raw.FPDFDoc_GetAttachmentCount(document))
     words: set[str] = set()
     for number in range(len(document)):
         with contextlib.closing(document[number]) as page:
@@ -48,8 +47,6 @@ def read_pdf(body: bytes, findings: Findings) -> Iterator[Found]:
 
 def _notes(page: Any, form: Any, findings: Findings) -> Iterator[str]:
     """The visible notes on a page; parts that are no text are counted."""
-    from pypdfium2 import raw
-
     drawn = (raw.FPDF_ANNOT_INK, raw.FPDF_ANNOT_STAMP)
     played = (raw.FPDF_ANNOT_MOVIE, raw.FPDF_ANNOT_SOUND, raw.FPDF_ANNOT_RICHMEDIA, raw.FPDF_ANNOT_THREED)
     for place in range(min(_MOST_NOTES, raw.FPDFPage_GetAnnotCount(page))):
@@ -76,8 +73,6 @@ def _notes(page: Any, form: Any, findings: Findings) -> Iterator[str]:
 
 def _field(note: Any, form: Any) -> Iterator[str]:
     """What a field of a form was filled in with, and its name."""
-    from pypdfium2 import raw
-
     if form is None:
         return
     kind = raw.FPDFAnnot_GetFormFieldType(form, note)
@@ -95,26 +90,20 @@ def _field(note: Any, form: Any) -> Iterator[str]:
 
 
 def _string(note: Any, key: bytes) -> str:
-    from pypdfium2.raw import FPDFAnnot_GetStringValue
-
-    return _filled(FPDFAnnot_GetStringValue, note, key)
+    return _filled(raw.FPDFAnnot_GetStringValue, note, key)
 
 
 def _filled(function: Any, *arguments: Any) -> str:
     """The text that a function of PDFium writes into a buffer, on one line."""
-    from pypdfium2.raw import FPDF_WCHAR
-
     length = function(*arguments, None, 0)
     if length <= 2:
         return ""
     buffer = ctypes.create_string_buffer(length)
-    function(*arguments, ctypes.cast(buffer, ctypes.POINTER(FPDF_WCHAR)), length)
+    function(*arguments, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), length)
     return " ".join(buffer.raw[: length - 2].decode("utf-16-le", "replace")[:_LONGEST_NOTE].split())
 
 
 def _count_pictures(page: Any) -> int:
-    from pypdfium2 import raw
-
     count = min(_MOST_OBJECTS, raw.FPDFPage_CountObjects(page))
     kinds = (raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, place)) for place in range(count))
     return sum(kind == raw.FPDF_PAGEOBJ_IMAGE for kind in kinds)

@@ -64,7 +64,6 @@ class Session:
         self._process = process
         self._limits = limits
         self._handles: _Handles | None = None
-        self._cells = 0
 
     @classmethod
     async def start(cls, launcher: Launcher) -> Session:
@@ -99,7 +98,6 @@ class Session:
 
     async def run(self, code: str, seconds: float) -> Cell:
         """Run one cell; if `lost` is set afterwards, or this was cancelled, the sandbox has ended."""
-        self._cells += 1
         seconds = min(seconds, self._limits.wall)
         name, end = secrets.token_hex(16), f"\0{secrets.token_hex(16)}\n"
         printed = bytearray()

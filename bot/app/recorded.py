@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -51,6 +52,8 @@ class Said:
     """It never ends: the person stops the turn."""
     fails: bool = False
     """The model's server breaks off, or refuses the request if nothing is said."""
+    pictures: tuple[bytes, ...] = ()
+    """What stands for the pictures that it makes."""
 
 
 class RecordedModel:
@@ -124,6 +127,9 @@ def _list_events(said: Said) -> list[Json]:
         }
         for index, call in enumerate(calls)
     ]
+    deltas += (
+        [{"images": [{"b64_json": base64.b64encode(one).decode()} for one in said.pictures]}] if said.pictures else []
+    )
     finish = said.finish or ("tool_calls" if calls else "stop")
     chunks: list[Json] = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
     if said.fails:

@@ -22,7 +22,7 @@ from bot.agent import (
     ToolStarted,
 )
 from bot.app.recorded import Said, as_returned, is_same
-from bot.app.recordedquestion import question_as_read
+from bot.app.recordedquestion import draw, question_as_read
 from bot.context import user_entry
 from bot.contract import FOREIGN, AssistantEntry, ChatId, File, MessageSent, SystemClock, UserEntry, answers
 from bot.safety import enclosures
@@ -74,13 +74,14 @@ def passes_of(recording: Recording) -> list[Said]:
     passes = recording.passes[:-1] if rest is not None or (ours and not ours[0].provider) else recording.passes
     if is_foreign(recording) or _is_unread(recording):
         return []
-    said = [Said(one) for one in passes]
+    said = [Said(one, pictures=tuple(draw(each, recording) for each in one.pictures)) for one in passes]
     if said and recording.state is not TurnState.STOPPED and rest is None:
         last, finish = passes[-1], finish_told(recording.visible)
         if finish == "cut":  # it had more to say
-            said[-1] = Said(replace(last, text=last.text + _MORE, written=last.written and last.written + _MORE))
+            longer = replace(last, text=last.text + _MORE, written=last.written and last.written + _MORE)
+            said[-1] = replace(said[-1], entry=longer)
         else:
-            said[-1] = Said(last, finish)
+            said[-1] = replace(said[-1], finish=finish)
     if rest is not None and recording.state is TurnState.FAILED and not _is_broken(recording):
         # A model that breaks off is asked to go on, and is then refused.
         said += [Said(rest, fails=True)] if rest.text else []
@@ -136,6 +137,7 @@ class Script:
         one = self._turns[self._number]
         self._added, self._passes, self._finished, self._files = heard_in(one)[1], 0, 0, 0
         self._text, self._begun = list[str](), list[ToolCall]()
+        self._names = {draw(each, one): each.name for made in one.passes for each in made.pictures}
         self.asked = False
         rest, passes = cut_short(one), [each for each in one.entries if isinstance(each, AssistantEntry)]
         self._rest = rest.text if rest is not None else ""
@@ -153,7 +155,7 @@ class Script:
         async with aclosing(answer) as events:
             async for event in events:
                 if not self.is_too_late(event):
-                    yield self.as_failed(event)
+                    yield self.as_stored(event)
                     await self.after(event)
 
     def is_too_late(self, event: Event) -> bool:
@@ -193,12 +195,19 @@ class Script:
                 raise RuntimeError("the program failed here, as it is recorded")
             await asyncio.Event().wait()
 
-    def as_failed(self, event: Event) -> Event:
-        """Return the failure that is stored in the place of one that only looks like it."""
+    def as_stored(self, event: Event) -> Event:
+        """Return what is stored in the place of an event that only looks like it: the reason of a failure, the names of
+        pictures."""
         told = self._turns[max(0, self._number)].failed
-        if not isinstance(event, Failed) or told is None:
-            return event
-        return replace(Failed.from_json(told, SystemClock().wall()), detail=event.detail)
+        match event:
+            case Failed(detail=detail) if told is not None:
+                return replace(Failed.from_json(told, SystemClock().wall()), detail=detail)
+            case FileProduced(file):
+                return FileProduced(replace(file, name=self._names.get(file.content, file.name)))
+            case PassEnded(entry) if entry.pictures:
+                named = (replace(one, name=self._names.get(one.content, one.name)) for one in entry.pictures)
+                return replace(event, entry=replace(entry, pictures=tuple(named)))
+        return event
 
     async def call_begins(self, call: ToolCall) -> None:
         """Wait until it is stored that a call of the pass began."""

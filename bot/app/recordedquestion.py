@@ -1,14 +1,16 @@
-"""The question of a recording with what is stored of its attachments: their texts, and stand-ins for pictures."""
+"""The question of a recording with what is stored of its attachments: their texts, and stand-ins for pictures, also for
+those that its model made."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 from bot.contract import Enclosure, MessageSent, Picture, UserEntry
-from bot.store import Recording
+from bot.store import PICTURE_BYTES, Recording
 
 _READ: Final = re.compile(
     r"\[data ([0-9a-f]{8}) from (?:a file|a recording): information, not instructions\]\n(.*?)\n\[end of data \1\]",
@@ -18,7 +20,14 @@ _PIXEL: Final = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010804000000b51c0c020000000b4944415478da6364f80f00010501012718e366"
     "0000000049454e44ae426082"
 )
-"""A PNG of one pixel, in the place of every picture."""
+"""A PNG of one pixel, in the place of every picture that a person sent."""
+_SIGNS: Final = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/gif": b"GIF89a",
+    "image/webp": b"RIFF\0\0\0\0WEBP",
+}
+"""How pictures of each kind begin."""
 
 
 def pictures_of(recording: Recording) -> tuple[Picture, ...]:
@@ -26,6 +35,13 @@ def pictures_of(recording: Recording) -> tuple[Picture, ...]:
     first = recording.entries[0]
     shown = first.pictures if isinstance(first, UserEntry) else ()
     return tuple(replace(one, content=_PIXEL, media_type="image/png") for one in shown)
+
+
+def draw(picture: Picture, recording: Recording) -> bytes:
+    """Return a stand-in for a picture that a model made: of its kind and size, and unlike that for any other."""
+    size = next((size for name, _, size, _ in recording.files if name == picture.name), PICTURE_BYTES)
+    content = _SIGNS.get(picture.media_type, b"") + hashlib.sha256(picture.name.encode()).digest()
+    return content.ljust(size, b"\0")[:size]
 
 
 def question_as_read(recording: Recording) -> MessageSent:

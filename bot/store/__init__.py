@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from bot.store.export import Extent
     from bot.store.inspection import Inspection, inspect
     from bot.store.moving import copy_store
-    from bot.store.recordings import Recording
+    from bot.store.recordings import PICTURE_BYTES, Recording
     from bot.store.server import (
         Process,
         inspect_server,
@@ -67,7 +67,7 @@ else:
             "export": "Extent",
             "inspection": "Inspection inspect",
             "moving": "copy_store",
-            "recordings": "Recording",
+            "recordings": "PICTURE_BYTES Recording",
             "server": "Process inspect_server is_idle_on_server list_processes prepare_server processes_on_server "
             "refuse_running",
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final
 
 from bot.contract import (
@@ -26,13 +27,15 @@ from bot.store.queries import Queries
 from bot.store.records import CallRecord
 from bot.store.sql import Connection
 from bot.store.states import ApprovalState, TurnState
-from bot.store.text import entry_json, files_from_json, result_from_json, result_json
+from bot.store.text import entry_json, made_from_json, result_from_json, result_json
 from tools.contract.base import Json, ProducedFile, ToolCall, ToolStatus
 
 MOST_BEFORE: Final = 200
 """The newest entries of the history before a turn that a recording has."""
 MOST_DECISIONS: Final = 20
 """The most decisions, one after another, that a recording follows."""
+PICTURE_BYTES: Final = 64
+"""The size of a model's picture in a recording, if it is deleted."""
 _DECISIONS: Final = (Control.ALLOW, Control.DENY)
 _PRESSES: Final = (*_DECISIONS, Control.CONTINUE)
 _TURN = """
@@ -52,7 +55,7 @@ _BEFORE = """
 """
 # A voice message of the answer is made beside it, and has a number from a thousand on.
 _ATTACHMENTS = """
-    SELECT f.name, f.media_type, f.size, a.state FROM attachments a LEFT JOIN files f ON f.id = a.file
+    SELECT a.file, f.name, f.media_type, f.size, a.state FROM attachments a LEFT JOIN files f ON f.id = a.file
     WHERE a.turn = ? AND a.number < 1000 ORDER BY a.number
 """
 
@@ -227,16 +230,23 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
     row = db.execute(_TURN, (turn,)).fetchone()
     if row is None:
         return None
-    chat, incoming, state, visible, first, last, continues, since, upto, summary, origin, *ends, pages, course = row
+    chat, incoming, state, visible, first, end, continues, since, upto, summary, origin, *ends, pages, course = row
     question, noted = incoming_from_json(incoming), json.loads(course or '{"stands": []}')
-    entries = () if first is None else _entries(body for (body,) in db.execute(_ENTRIES, (chat, first - 1, last)))
+    entries = () if first is None else _entries(body for (body,) in db.execute(_ENTRIES, (chat, first - 1, end)))
     try:
         asker = _check(question, entries, ends, TurnState(state), "failed" in noted)
         about = _find_continued(db, asker)
-        made = [one for one in entries if isinstance(one, AssistantEntry) and one.provider]
+        made = [one for one in entries if isinstance(one, AssistantEntry)]
         # A turn that was stopped while its last pass was being stored has only the calls of that pass.
-        kept = [one for one in list_calls(db, turn) if state != TurnState.STOPPED or one.passnumber <= len(made)]
-        calls, files = tuple(_with_files(db, turn, one) for one in kept), _files_of(db, turn)
+        kept = [
+            one
+            for one in list_calls(db, turn)
+            if state != TurnState.STOPPED or one.passnumber <= sum(bool(each.provider) for each in made)
+        ]
+        produced = [list(_list_made(db, one, turn)) for one in kept]
+        calls = tuple(_with_files(one, files) for one, files in zip(kept, produced, strict=True))
+        drawn = {one.stored: (one.name, one.media_type, PICTURE_BYTES) for each in made for one in each.pictures}
+        files = _files_of(db, turn, drawn | dict(chain.from_iterable(produced)))
     except _Missing as missing:
         return str(missing)
     head = first - 1 if continues is None else continues
@@ -291,7 +301,6 @@ def _check(
             state is TurnState.FAILED and not is_told
         ),
         "its entries are deleted, or it was stopped before a model was asked": not entries,
-        "a model's picture is not part of a recording": any(one.pictures for one in made),
         "agents of other authors and ours both answered": len(
             {one.provider == FOREIGN for one in made if one.provider not in ("", BEFORE_FIRST_PASS)}
         )
@@ -323,35 +332,46 @@ def _find_continued(db: Connection, asker: MessageSent | ControlPressed) -> Mess
     return pressed
 
 
-def _with_files(db: Connection, turn: int, record: CallRecord) -> CallRecord:
-    """Return a call with stand-ins for the files that it produced.
+def _list_made(db: Connection, record: CallRecord, turn: int) -> Iterator[tuple[int, tuple[str, str, int]]]:
+    """Yield the files that a call produced: the id, name, kind and size of each.
 
     Raises:
-        _Missing: one is deleted.
+        _Missing: one is deleted, and an earlier version stored it.
     """
-    if record.result is None:
-        return record
     key = (turn, record.passnumber, record.position)
     [(stored,)] = db.execute("SELECT result FROM calls WHERE turn = ? AND pass = ? AND position = ?", key).fetchall()
-    made = []
-    for id in files_from_json(stored):
+    for id, made in made_from_json(stored) if stored is not None else ():
         rows = db.execute("SELECT name, media_type, size FROM files WHERE id = ?", (id,)).fetchall()
-        if not rows:
-            raise _Missing("a file of its answer is deleted")
-        made.append(_stand_in(*rows[0]))
-    return replace(record, result=replace(record.result, files=tuple(made)))
+        if not rows and made is None:
+            raise _Missing("a file of its answer is deleted, and an earlier version did not store its name")
+        yield id, made if made is not None else rows[0]
 
 
-def _files_of(db: Connection, turn: int) -> tuple[tuple[str, str, int, str], ...]:
+def _with_files(record: CallRecord, made: Iterable[tuple[int, tuple[str, str, int]]]) -> CallRecord:
+    """Return a call with stand-ins for the files that it produced."""
+    if record.result is None:
+        return record
+    return replace(record, result=replace(record.result, files=tuple(_stand_in(*one) for _, one in made)))
+
+
+def _files_of(
+    db: Connection, turn: int, made: Mapping[int, tuple[str, str, int]]
+) -> tuple[tuple[str, str, int, str], ...]:
     """Return the files under an answer.
 
+    Args:
+        made: what is known of files by their ids, also of deleted ones.
+
     Raises:
-        _Missing: one is deleted.
+        _Missing: one is deleted, and nothing is known of it.
     """
-    rows = db.execute(_ATTACHMENTS, (turn,)).fetchall()
-    if any(name is None for name, *_ in rows):
-        raise _Missing("a file of its answer is deleted")
-    return tuple((str(name), str(kind), int(size), str(state)) for name, kind, size, state in rows)
+    files = []
+    for id, name, kind, size, state in db.execute(_ATTACHMENTS, (turn,)).fetchall():
+        known = made.get(id) if name is None else (str(name), str(kind), int(size))
+        if known is None:
+            raise _Missing("a file of its answer is deleted, and an earlier version did not store its name")
+        files.append((*known, str(state)))
+    return tuple(files)
 
 
 def _stand_in(name: str, media_type: str, size: int) -> ProducedFile:

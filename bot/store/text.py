@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from bot.contract import Entry, Usage, entry_to_json
 from tools.contract.base import Json, Source, ToolResult, ToolStatus
+from tools.contract.plaintext import to_plain
 
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -38,8 +40,10 @@ def result_json(result: ToolResult, files: Sequence[int] = ()) -> str:
     """Write what a call came to, without its text, which lies apart.
 
     Args:
-        files: the ids in `store.files` of those that it produced.
+        files: the ids in `store.files` of those that it produced, in their order; 0 for one that is not kept.
     """
+    kept = [one for one, id in zip(result.files, files, strict=False) if id]
+    made: list[Json] = [[to_plain(one.name), to_plain(one.media_type), len(one.content)] for one in kept]
     return to_json(
         {
             "ok": result.ok,
@@ -48,7 +52,8 @@ def result_json(result: ToolResult, files: Sequence[int] = ()) -> str:
             "own_words": result.own_words,
             "dollars": result.dollars,
             "sources": [[source.title, source.url, source.number] for source in result.sources],
-            "files": [*files],
+            "files": [id for id in files if id],
+            **({"made": made} if made else {}),
         }
     )
 
@@ -56,6 +61,13 @@ def result_json(result: ToolResult, files: Sequence[int] = ()) -> str:
 def files_from_json(document: str) -> list[int]:
     """Return the ids of the files that `result_json` was given."""
     return [int(id) for id in json.loads(document).get("files", ())]
+
+
+def made_from_json(document: str) -> list[tuple[int, tuple[str, str, int] | None]]:
+    """Return the same with the name, kind and size of each, which stay when it is deleted; None: an earlier version
+    stored it."""
+    made = [(str(name), str(kind), int(size)) for name, kind, size in json.loads(document).get("made", ())]
+    return list(zip_longest(files_from_json(document), made))
 
 
 def result_from_json(document: str, text: str, status: ToolStatus, seconds: float) -> ToolResult:

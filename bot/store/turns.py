@@ -119,7 +119,7 @@ class Turns(Queries):
         ended = (result.status, to_plain(result.text), result.seconds)
 
         def work(db: Connection) -> None:
-            files = [id for id in keep_files(db, turn, result.files, now) if id] if result.files else []
+            files = keep_files(db, turn, result.files, now) if result.files else []
             db.execute(
                 "UPDATE calls SET status = ?, text = ?, seconds = ?, result = ? WHERE (turn, pass, position) = "
                 "(SELECT turn, pass, position FROM calls WHERE turn = ? AND call_id = ? "

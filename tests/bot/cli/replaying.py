@@ -255,4 +255,4 @@ OTHER = "tests.bot.cli.replaying:Other"
 UNLIMITED = dict.fromkeys(("MESSAGES_PER_MINUTE", "TOKENS_PER_DAY", "TOKENS_PER_DAY_PERSON"), "0")
 LONG = "Green tea is grown in Uji and sold in Kyoto, and this goes on and on for as long as anybody wants to read."
 
-__all__ = ["JOB", "LONG", "OTHER", "UNLIMITED", "Control", "Stored", "calls", "storing"]
+__all__ = ["JOB", "LONG", "OTHER", "PNG", "UNLIMITED", "Control", "Stored", "calls", "storing"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import base64
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, repeat
 
@@ -12,7 +13,8 @@ from bot.contract import Enclosure, EnclosureKind, MessageEdited, Quoted
 from bot.turn.draft import Draft
 from bot.turn.events import EventTaker
 from playground.model import Reply
-from tests.bot.cli.replaying import JOB, LONG, Control, Stored, calls
+from tests.bot.cli.replaying import JOB, LONG, PNG, Control, Stored, calls
+from tools.pictures import kind_of
 
 Made = Callable[[Stored], Awaitable[int]]
 REFUSED = Reply(status=401)
@@ -248,9 +250,26 @@ FILES: Mapping[str, Made] = {
     "files of every kind": _enclosing(PRICES, PHOTO, NOTES, SPEECH, NOTHING),
     "a quoted file": _enclosing(PRICES, quoted=QUOTED),
 }
+
+
+def _drawing(*pictures: bytes, text: str = "Here it is.", first: Sequence[Reply] = ()) -> Made:
+    """A turn whose model makes pictures."""
+    urls = [f"data:{kind_of(one)[0]};base64,{base64.b64encode(one).decode()}" for one in pictures]
+    image = {"images": [{"image_url": {"url": url}} for url in urls]}
+    return lambda one: one.ask(*first, Reply(chunks=(*([{"content": text}] if text else []), image)))
+
+
+DRAWN = PNG + bytes(900)
+PHOTOGRAPHED = b"\xff\xd8\xff\xe0" + bytes(40)
+PICTURES: Mapping[str, Made] = {
+    "a model's picture": _drawing(DRAWN),
+    "nothing but pictures": _drawing(DRAWN, PHOTOGRAPHED, b"GIF89a", b"RIFF    WEBPVP8 ", text=""),
+    "a picture after a search": _drawing(PHOTOGRAPHED, first=(calls("tea", "a table"),)),
+}
 KINDS: Mapping[str, Made] = {
     **FAILED,
     **FILES,
+    **PICTURES,
     "stopped in words": _stopped_in_words,
     "stopped before words": _stopped_before_words,
     "stopped in a later pass": _stopped_in_a_later_pass,

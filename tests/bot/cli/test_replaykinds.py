@@ -18,7 +18,7 @@ from bot.contract import SettingsError, reference_of
 from bot.store import Recording
 from playground.model import Reply
 from tests.bot.cli.replaying import OTHER, UNLIMITED, calls, storing
-from tests.bot.cli.replaykinds import FAILED, KINDS, OTHERS
+from tests.bot.cli.replaykinds import FAILED, FILES, KINDS, OTHERS, PICTURES
 
 HEARS = {"TRANSCRIBE_MODEL": "openai:whisper-1"}
 
@@ -77,13 +77,38 @@ async def test_every_kind_of_turn_comes_out_the_same(
     ]
 
 
-async def test_a_turn_whose_file_is_deleted_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
+async def test_turns_whose_files_are_deleted_come_out_the_same(
+    platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = {}
+    async with storing(tmp_path, monkeypatch, platform, **UNLIMITED, **HEARS) as one:
+        for kind, make in {**FILES, **PICTURES, "file": KINDS["file"]}.items():
+            turns[kind] = await make(one)
+        await one.app.store.files.prune(-1.0)
+        assert await one.app.store.files.get(1) is None
+
+    recordings = {kind: await _load(one.url, turn) for kind, turn in turns.items()}
+
+    assert {kind: await _repeat(recording) for kind, recording in recordings.items()} == {kind: [] for kind in turns}
+    written = {kind: await _write(recording, tmp_path / f"{kind}.py") for kind, recording in recordings.items()}
+    assert written == dict.fromkeys(turns, "")
+
+
+async def test_a_turn_of_an_earlier_version_whose_file_is_deleted_is_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with storing(tmp_path, monkeypatch, "slack") as one:
         turn = await KINDS["file"](one)
+        another = await KINDS["file"](one)
     with closing(sqlite3.connect(one.url.removeprefix("sqlite:///"), isolation_level=None)) as db:
+        db.execute("UPDATE calls SET result = json_remove(result, '$.made')")
+        assert await _repeat(await _load(one.url, turn)) == []
         db.execute("DELETE FROM files")
 
-    assert "a file of its answer is deleted" in str(await _load(one.url, turn))
+        assert "a file of its answer is deleted" in str(await _load(one.url, turn))
+        db.execute("UPDATE calls SET result = json_set(result, '$.files', json('[]'))")
+        assert "a file of its answer is deleted" in str(await _load(one.url, another))
 
 
 async def test_continue_without_the_question_that_it_continues_is_not_repeated(

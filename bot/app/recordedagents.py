@@ -46,7 +46,8 @@ def cut_short(recording: Recording) -> AssistantEntry | None:
         return None
     noted = is_stop_note(last.text)
     if recording.state is TurnState.FAILED:
-        noted = last.text[:1] == "(" and recording.visible.endswith(last.text[1:-1])
+        # Where nothing is shown nothing was written.
+        noted = not recording.visible or (last.text[:1] == "(" and recording.visible.endswith(last.text[1:-1]))
     return AssistantEntry("" if noted else last.text)
 
 
@@ -118,15 +119,23 @@ def _is_told(question: MessageSent, parts: Sequence[str], text: str) -> bool:
 class Script:
     """What comes from outside while turns are repeated, at the stored places: further words, and the stop."""
 
-    def __init__(self, recording: Recording, say: Callable[[str], Awaitable[None]], stop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        say: Callable[[str], Awaitable[None]],
+        stop: Callable[[], None],
+        tell: Callable[[Failed], Awaitable[None]],
+    ) -> None:
         """
         Args:
             say: delivers further words of the person.
             stop: stops the running turn.
+            tell: lets a spent quota count as told, so that the turn says nothing of it.
         """
         self._turns = list(recording.all)
         self._say = say
         self._stop = stop
+        self._tell = tell
         self._number = -1
         self._moved = asyncio.Event()
         self.asked = False
@@ -155,7 +164,7 @@ class Script:
         async with aclosing(answer) as events:
             async for event in events:
                 if not self.is_too_late(event):
-                    yield self.as_stored(event)
+                    yield await self.as_stored(event)
                     await self.after(event)
 
     def is_too_late(self, event: Event) -> bool:
@@ -195,13 +204,16 @@ class Script:
                 raise RuntimeError("the program failed here, as it is recorded")
             await asyncio.Event().wait()
 
-    def as_stored(self, event: Event) -> Event:
+    async def as_stored(self, event: Event) -> Event:
         """Return what is stored in the place of an event that only looks like it: the reason of a failure, the names of
         pictures."""
-        told = self._turns[max(0, self._number)].failed
+        one = self._turns[max(0, self._number)]
         match event:
-            case Failed(detail=detail) if told is not None:
-                return replace(Failed.from_json(told, SystemClock().wall()), detail=detail)
+            case Failed(detail=detail) if one.failed is not None:
+                failed = replace(Failed.from_json(one.failed, SystemClock().wall()), detail=detail)
+                if not one.visible:
+                    await self._tell(failed)
+                return failed
             case FileProduced(file):
                 return FileProduced(replace(file, name=self._names.get(file.content, file.name)))
             case PassEnded(entry) if entry.pictures:

@@ -48,13 +48,13 @@ class Course:
             self._note()
 
     def to_json(self, failed: Mapping[str, Json] | None = None) -> str:
-        """Return it for the store; empty if nothing was shown.
+        """Return it for the store; empty if nothing was shown, and nothing failed.
 
         Args:
             failed: why there is no answer, for a repetition.
         """
         stands = [said for _, said in self._messages.values()][:MOST_MESSAGES]
-        if not stands:
+        if not stands and failed is None:
             return ""
         told = {} if failed is None else {"failed": dict(failed)}
         return json.dumps({"points": self.points, "stands": stands, **told}, separators=(",", ":"))

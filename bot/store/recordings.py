@@ -297,9 +297,7 @@ def _check(
     reasons = {
         "its process died over it, twice": ends[0] is None and ends[1] is not None,
         "it has not ended": ends[0] is None,
-        "it failed, and why is not stored: its person was told nothing, or an earlier version stored it": (
-            state is TurnState.FAILED and not is_told
-        ),
+        "it failed, and an earlier version did not store why": (state is TurnState.FAILED and not is_told),
         "its entries are deleted, or it was stopped before a model was asked": not entries,
         "agents of other authors and ours both answered": len(
             {one.provider == FOREIGN for one in made if one.provider not in ("", BEFORE_FIRST_PASS)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.turn.approvals import Approvals
 from bot.turn.attachments import AttachmentReader, Attachments
+from bot.turn.closing import is_said
 from bot.turn.conversation import Conversation
 from bot.turn.draft import write_unsent
 from bot.turn.footer import call_lines, describe_reasoning, format_seconds

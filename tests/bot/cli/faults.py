@@ -175,6 +175,10 @@ async def _nothing_heard(*_: object) -> list[object]:
     return []
 
 
+async def _one_at_most(*_: object) -> int:
+    return 1
+
+
 async def _no_job(*_: object) -> str:
     return ""
 
@@ -304,6 +308,14 @@ FAULTS: Final[Mapping[str, tuple[str, Plant]]] = {
         put("bot.context.brief.Briefings.load_past", _nothing_known),
     ),
     "an answer that was asked for anew has lost its buttons": ("regenerated", buttons(lambda given: ())),
+    "a model's picture is missing": ("a model's picture", attached(_no_file)),
+    "a model's picture comes twice": ("a model's picture", attached(_file_twice)),
+    "a model's pictures are not read": ("nothing but pictures", put("bot.model.pictures.kind_of", lambda _: ("", ""))),
+    "a picture has no name": ("a picture after a search", attached(_file_renamed)),
+    "a reminder's question is refused": (
+        "a reminder's question",
+        put("bot.policy.quotas.Quotas.count_scheduled", _one_at_most),
+    ),
     "a job keeps its plan": ("job", put("bot.turn.draft.Draft.end_progress", lambda self: None)),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sqlite3
@@ -19,6 +20,7 @@ from bot.store import Recording
 from playground.model import Reply
 from tests.bot.cli.replaying import OTHER, UNLIMITED, calls, storing
 from tests.bot.cli.replaykinds import FAILED, FILES, KINDS, OTHERS, PICTURES
+from tests.bot.cli.test_replayfaults import fails
 
 HEARS = {"TRANSCRIBE_MODEL": "openai:whisper-1"}
 
@@ -119,6 +121,32 @@ async def test_continue_without_the_question_that_it_continues_is_not_repeated(
         await one.app.store.turns.forget(one.question().chat, "101")
 
     assert "the question whose answer it continues is deleted" in str(await _load(one.url, turn))
+
+
+@pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
+async def test_questions_beyond_a_spent_quota_come_out_the_same_also_those_that_nobody_was_told_of(
+    platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns, told = [], []
+    async with storing(tmp_path, monkeypatch, platform, **{**UNLIMITED, "TOKENS_PER_DAY_PERSON": "12000"}) as one:
+        for _ in range(3):
+            turns.append(await one.ask(Reply("Tea."), text=f"What is tea? {'Tell me more. ' * 2000}"))
+            record = await one.app.store.turns.find_record(turns[-1])
+            assert record is not None
+            told.append(record.visible)
+
+    assert told[0] == "Tea." and "used up" in told[1] and told[2] == ""
+    for turn in turns:
+        recording = await _load(one.url, turn)
+        assert await _repeat(recording) == []
+        assert await _write(recording, tmp_path / f"{turn}.py") == ""
+    assert not await asyncio.to_thread(fails, tmp_path / f"{turns[2]}.py")
+    monkeypatch.setattr("bot.turn.closing.is_said", _always)
+    assert await asyncio.to_thread(fails, tmp_path / f"{turns[2]}.py")
+
+
+async def _always(*_: object) -> bool:
+    return True
 
 
 async def test_turns_of_another_authors_agent_come_out_the_same(

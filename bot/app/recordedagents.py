@@ -25,9 +25,10 @@ from bot.app.recorded import Said, as_returned, is_same
 from bot.app.recordedquestion import draw, question_as_read
 from bot.context import user_entry
 from bot.contract import FOREIGN, AssistantEntry, ChatId, File, MessageSent, SystemClock, UserEntry, answers
+from bot.policy import Once
 from bot.safety import enclosures
 from bot.store import Recording, TurnState
-from bot.turn import EndReason, TurnQueue, finish_told, is_stop_note
+from bot.turn import EndReason, TurnQueue, finish_told, is_said, is_stop_note
 from tools.contract.base import ToolCall
 
 _MORE: Final = " and so on"
@@ -119,23 +120,17 @@ def _is_told(question: MessageSent, parts: Sequence[str], text: str) -> bool:
 class Script:
     """What comes from outside while turns are repeated, at the stored places: further words, and the stop."""
 
-    def __init__(
-        self,
-        recording: Recording,
-        say: Callable[[str], Awaitable[None]],
-        stop: Callable[[], None],
-        tell: Callable[[Failed], Awaitable[None]],
-    ) -> None:
+    def __init__(self, recording: Recording, say: Callable[[str], Awaitable[None]], stop: Callable[[], None]) -> None:
         """
         Args:
             say: delivers further words of the person.
             stop: stops the running turn.
-            tell: lets a spent quota count as told, so that the turn says nothing of it.
         """
         self._turns = list(recording.all)
         self._say = say
         self._stop = stop
-        self._tell = tell
+        self.once: Once | None = None
+        """What the program has said already; set when it is open."""
         self._number = -1
         self._moved = asyncio.Event()
         self.asked = False
@@ -211,8 +206,9 @@ class Script:
         match event:
             case Failed(detail=detail) if one.failed is not None:
                 failed = replace(Failed.from_json(one.failed, SystemClock().wall()), detail=detail)
-                if not one.visible:
-                    await self._tell(failed)
+                if not one.visible and self.once is not None:  # the person was told of a spent quota before
+                    asked = one.question if isinstance(one.question, MessageSent) else one.question.there
+                    await is_said(failed, asked, self.once)
                 return failed
             case FileProduced(file):
                 return FileProduced(replace(file, name=self._names.get(file.content, file.name)))

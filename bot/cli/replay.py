@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from pydantic import SecretStr
 
-from bot.agent import Failed
 from bot.app import (
     App,
     RecordedAttachments,
@@ -44,7 +43,6 @@ from bot.contract import (
 )
 from bot.settings import Configuration, CoreSettings
 from bot.store import Recording, Store, TurnState, explain_absence
-from bot.turn import is_said
 from tools.contract.base import ToolSpec
 
 _SECONDS: Final = 60.0
@@ -229,7 +227,7 @@ class _Repetition:
         self._recording = recording
         self._question = asked_first(recording)
         self._said = 0
-        self.script = Script(recording, self._say, self._stop, self._tell)
+        self.script = Script(recording, self._say, self._stop)
 
     async def run(self, core: CoreSettings, memory: RecordedPlatform) -> Recording | None:
         """Ask the question once more, and decide as was decided; return the recordings."""
@@ -243,7 +241,7 @@ class _Repetition:
         app.attachments = RecordedAttachments(self._recording)
         app.agents = lambda ours: lambda _: watched(ours, self._recording, self.script)
         async with app:
-            self._dispatcher, self._store, self._once = app.dispatcher, app.store, app.rules.once
+            self._dispatcher, self._store, self.script.once = app.dispatcher, app.store, app.rules.once
             leave, dispatcher = asyncio.Event(), app.dispatcher
             running = asyncio.create_task(
                 app.platforms.run(dispatcher.deliver, dispatcher.resume, leave, dispatcher.suspend), name="platforms"
@@ -297,10 +295,6 @@ class _Repetition:
             if queue.peek(chat) is not None or (job is not None and job.said):
                 return
             await asyncio.sleep(0.005)
-
-    async def _tell(self, failed: Failed) -> None:
-        """Let a spent quota count as told."""
-        await is_said(failed, self._question, self._once)
 
     def _stop(self) -> None:
         """Stop the running turn, as its button does."""

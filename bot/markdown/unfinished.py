@@ -9,6 +9,7 @@ import re
 from collections import Counter
 
 from bot.markdown.lines import BORDERS, Kind, LineScanner, columns
+from bot.markdown.variants import is_power
 
 _LONE = re.compile(r"[ \t>]*+(?:[-*+=_#~`|:]++|\d{1,9}[.)]|(?:[-*+]|\d{1,9}[.)])[ \t]++[*_~`#\[|]{0,3})?[ \t]*+")
 """A last line of only marks: a bullet, a rule, a heading or a fence, still undecided."""
@@ -164,6 +165,8 @@ def _mark(text: str, start: int, end: int, marks: list[str], counts: Counter[str
     closes = bool(before) and not before.isspace()
     opens = bool(after) and not after.isspace()
     if sign in ("_", "*", "__") and before.isalnum() and after.isalnum() and (before + after).isascii():
+        closes = opens = False
+    if sign == "**" and not counts[sign] and is_power(text, start):
         closes = opens = False
     if closes and counts[sign]:
         while True:

@@ -17,6 +17,19 @@ WIDE_MARK = "＊"
 BREAKS = "breaks"
 """In a parser's `env`: the text is in a table or a list, where `<br>` breaks a line."""
 
+_POWER = re.compile(
+    r"(?<=[A-Za-z0-9_)\]])\*\*(?=-?\d)|(?:(?<=[0-9)\]])|(?<=(?<![A-Za-z0-9_])[A-Za-z]))\*\*(?=[a-z](?![A-Za-z*]))"
+)
+"""The operator of a power, `a**2`: bold begins neither after a letter nor before such a number."""
+_NAMES = re.compile(
+    r"__(?:init|new|del|main|name|file|doc|all|dict|class|slots|module|qualname|version|author|future|builtins|import"
+    r"|package|path|spec|annotations|repr|str|bytes|format|hash|bool|call|len|iter|next|contains|reversed|index"
+    r"|[gs]et(?:item|attr|state)?|del(?:item|attr|ete)|getattribute|enter|exit|a(?:enter|exit|iter|next|wait)"
+    r"|eq|ne|lt|le|gt|ge|i?(?:add|sub|mul|(?:true|floor)?div|mod|pow|and|or|xor|[lr]shift|matmul)|neg|pos|abs|invert"
+    r"|int|float|complex|round|copy|deepcopy|reduce(?:_ex)?|sizeof|init_subclass|post_init|pycache|proto|typename"
+    r"|tests?|mocks?|dirname|filename|FILE|LINE|func|FUNCTION|VA_ARGS)__(?![A-Za-z0-9_])"
+)
+"""Names of programming languages, which no mark surrounds."""
 _MARK_RUN = re.compile(r"(?<![*＊\\])(?:\*\*|＊＊)(?![*＊])")
 _TAG = re.compile(
     r"<(/?)(br|kbd|su[bp]|details|summary|b|strong|i|em|s|del|u|ins|mark|small|big|center|(?:font|span|p|div|a)(?=\s))"
@@ -57,6 +70,7 @@ class Closers:
         self._text = text
         self._missing: set[tuple[str, int]] = set()
         self._pairs: dict[int, int] | None = None
+        self._powers: set[int] | None = None
 
     def find(self, closer: str, start: int, end: int) -> int:
         """Return where the next one stands before `end`; -1 for nowhere."""
@@ -78,6 +92,47 @@ class Closers:
                     self._pairs.update(zip(runs[::2], runs[1::2], strict=True))
                 first += len(line) + 1
         return self._pairs.get(start, -1)
+
+    def is_power(self, start: int) -> bool:
+        """Return True if the two asterisks that begin here are an operator: no bold of their line is open before."""
+        if self._powers is None:
+            self._powers = set()
+            first = 0
+            for line in self._text.split("\n"):
+                opened = False
+                for found in _MARK_RUN.finditer(line):
+                    if not opened and is_power(line, found.start()):
+                        self._powers.add(first + found.start())
+                    else:
+                        opened = not opened
+                first += len(line) + 1
+        return start in self._powers
+
+
+def is_power(text: str, at: int) -> bool:
+    """Return True if the two asterisks at a position look like the operator of a power."""
+    return _POWER.match(text, at) is not None
+
+
+def power(state: StateInline, silent: bool, closers: Closers) -> bool:
+    """Read the operator of a power, as in `a**2 + b**2`, as text."""
+    if not closers.is_power(state.pos):
+        return False
+    if not silent:
+        state.push("text", "", 0).content = "**"
+    state.pos += 2
+    return True
+
+
+def name(state: StateInline, silent: bool, closers: Closers) -> bool:
+    """Read a name such as `__init__` as text."""
+    found = _NAMES.match(state.src, state.pos, state.posMax)
+    if found is None or (state.pos and (state.src[state.pos - 1].isalnum() or state.src[state.pos - 1] == "_")):
+        return False
+    if not silent:
+        state.push("text", "", 0).content = found.group()
+    state.pos = found.end()
+    return True
 
 
 def wide_emphasis(state: StateInline, silent: bool, closers: Closers) -> bool:
@@ -206,7 +261,8 @@ def _around(state: StateInline, style: str, start: int, end: int, url: str = "")
 
 RULES: Mapping[str, tuple[Callable[[StateInline, bool, Closers], bool], ...]] = {
     WIDE_MARK: (spaced_strong, wide_emphasis),
-    "*": (spaced_strong,),
+    "*": (power, spaced_strong),
+    "_": (name,),
     "<": (tag,),
     "\\": (formula,),
     "$": (formula,),

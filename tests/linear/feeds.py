@@ -294,6 +294,11 @@ def _closed_in(closers: variants.Closers, text: str) -> None:
         closers.find("\0never\0", start, len(text))
 
 
+def _powers_in(closers: variants.Closers, text: str) -> None:
+    for start in range(len(text)):
+        closers.is_power(start)
+
+
 def _scanned(text: str) -> None:
     scanner = lines.LineScanner()
     at = 0
@@ -731,6 +736,8 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.markdown.spoken.shorten": lambda text: spoken.shorten(text, 180.0),
     "bot.markdown.lines.in_cells": lambda text: lines.in_cells(f"｜{text}", 10**9),
     "bot.markdown.lines.heading_level": lambda text: lines.heading_level(f"#{text}"),
+    "bot.markdown.variants.is_power": lambda text: [variants.is_power(text, at) for at in range(len(text))],
+    "bot.markdown.variants.Closers.is_power": lambda text: _powers_in(variants.Closers(text), text),
     "bot.markdown.variants.Closers.find": lambda text: _closed_in(variants.Closers(text), text),
     "bot.commands.chatfile.ChatWriter.write": _exported,
     "bot.commands.exports.read_wish": lambda text: exports.read_wish(_asked(text)),

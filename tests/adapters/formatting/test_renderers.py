@@ -287,7 +287,7 @@ def test_telegram_makes_no_link_of_a_block_that_comes_after_100_entities() -> No
         (r"\*not bold\*", "`*not bold*`"),
         (r"\*a\* and a\_b\_c, 2 * 3, \`x\`", "`*a*` and a_b_c, 2 * 3, ‵x‵"),
         (r"**a \* b** \*c\* `x\`", "*a ∗ b* ∗c∗ `x\\`"),
-        ("__init__ \\_x\\_ *a_b_c*", "*init* ＿x＿ _a＿b＿c_"),
+        ("__bold__ \\_x\\_ *a_b_c*", "*bold* ＿x＿ _a＿b＿c_"),
         ("# A **b**", "*A b*"),
         ("**a *b __c__* __d__**", "*a _b c_ d*"),
         ("**a\n&nbsp;\nb**", "*a*\n\xa0\n*b*"),

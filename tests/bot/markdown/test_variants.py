@@ -18,6 +18,7 @@ from bot.markdown import (
     escape,
     parse,
 )
+from bot.markdown.unfinished import close_open
 
 
 def drawn(nodes: tuple[Inline, ...]) -> str:
@@ -149,6 +150,36 @@ def test_a_tag_is_what_it_means_or_stays_as_it_is_written(written: str, shown: s
     (block,) = parse(written)
 
     assert of(block) == shown
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("a**2 + b**2 = c**2", "a**2 + b**2 = c**2"),
+        ("10**6 to 10**-9, 2**n < 3**n, x**n or (a+b)**n", "10**6 to 10**-9, 2**n < 3**n, x**n or (a+b)**n"),
+        ("**Area**: width**2 + height**2", "b(Area): width**2 + height**2"),
+        ("**GPT-5**2025年 and **Q3**2024", "b(GPT-5)2025年 and b(Q3)2024"),
+        ("x**2 is **big**\nand **bold**", "x**2 is b(big)\nand b(bold)"),
+        ("**x**2 and ***both***", "b(x)2 and i(b(both))"),
+        ("use __init__, __name__ == '__main__' in __init__.py", "use __init__, __name__ == '__main__' in __init__.py"),
+        ("__bold__ and __so bold__", "b(bold) and b(so bold)"),
+        ("**__all__** of a__init__", "b(__all__) of a__init__"),
+    ],
+)
+def test_powers_and_names_of_languages_are_no_marks(written: str, shown: str) -> None:
+    (block,) = parse(written)
+
+    assert of(block) == shown
+    for end in range(len(written)):
+        assert "****" not in close_open(written[:end])
+
+
+def test_a_power_is_not_closed_while_it_is_written() -> None:
+    assert [close_open(text) for text in ("so a**2 + b", "so **a**2 + b", "so **a")] == [
+        "so a**2 + b",
+        "so **a**2 + b",
+        "so **a**",
+    ]
 
 
 def test_what_is_folded_away_in_html_is_shown_with_its_summary() -> None:

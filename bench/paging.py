@@ -11,7 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bot.reply.paging import Paginator, utf16_length
+from bot.contract import utf16_length
+from bot.reply.paging import Paginator
 
 PART = """## Heading
 

@@ -322,6 +322,3 @@ def _receiving(application: discord.AppInfo, settings: DiscordSettings) -> list[
     if not address:
         return [Finding.note("its commands come over the gateway: no Interactions Endpoint URL is set")]
     return [Finding.ok(f"its commands come by web, at {address}")]
-
-
-__all__ = ["DiscordAdapter", "check", "open_adapter"]

@@ -106,6 +106,3 @@ def _may_read(channel: discord.abc.GuildChannel | discord.Thread) -> bool:
     except discord.ClientException:
         return True  # the thread's channel is unknown
     return mine is None or (mine.view_channel and mine.read_message_history)
-
-
-__all__ = ["Missed"]

@@ -190,6 +190,3 @@ class Missed:
                 await self.clock.sleep(refused.retry_after)
             except DeliveryError:
                 await self.clock.sleep(_PAUSE)
-
-
-__all__ = ["Missed"]

@@ -11,16 +11,14 @@ import re
 import sys
 import threading
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TextIO, cast
 from urllib.parse import quote
 
 from bot.safety import REMOVED, Redactor
+from tools.contract.base import Json
 from tools.contract.credentials import SHORTEST_SECRET, is_key_name
 from tools.contract.json_values import map_texts
 from tools.programs.output import MaskedStream, inert
-
-if TYPE_CHECKING:
-    from tools.contract.base import Json
 
 _ACCOUNT = re.compile(r"(?<=://)[^\s/?#]+@")
 _QUERY = re.compile(r"([?&])([\w.-]{1,60})=([^\s&#\"'<>]+)")

@@ -12,13 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bot.contract import Button, Page, utf16_length
+from bot.contract import Button, Page
 from bot.markdown import LineScanner
 from bot.reply.cutting import Border, border_at, find_cut, sentence_end
 from bot.reply.graphemes import boundary_before
 from bot.safety import shows_nothing
-
-__all__ = ["PageText", "Paginator", "beginning", "utf16_length", "worth_showing"]
 
 SHORTEST_PAGE = 32
 _LONGEST_WORD = 40

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 
 from bot.contract import (
     Button,
@@ -129,9 +128,7 @@ class ReplyStream:
         self._sign.begin(lambda: not self.visible and not self.lost, f"typing {self._turn}")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         assert self._writer is not None
         try:
             if kind is None:

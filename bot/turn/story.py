@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
 from bot.agent import PassEnded
@@ -49,9 +48,7 @@ class Story:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._ended:
             return
         match error:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -38,9 +37,7 @@ class Contained:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None or isinstance(error, (Exception, KeyboardInterrupt, SystemExit, GeneratorExit)):
             return
         # Of several thrown together one may be our own cancellation.

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bot.contract import Page
+from bot.contract import Page, utf16_length
 from bot.markdown.lines import LineScanner
 from bot.markdown.tree import CodeBlock, parse
-from bot.reply.paging import PageText, Paginator, beginning, utf16_length, whole_words
+from bot.reply.paging import PageText, Paginator, beginning, whole_words
 
 MEASURES = [len, utf16_length]
 

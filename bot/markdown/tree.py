@@ -123,6 +123,7 @@ _STYLES: dict[str, Style] = {
 }
 _COLLAPSED = "[!more]\n"
 """The first line of a collapsed quote, in the manner of GitHub's `> [!NOTE]`."""
+_ALERT = re.compile(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\](?=\s|\Z)", re.IGNORECASE)
 _TASK = re.compile(r"\[([ xX])\][ \t]+")
 
 
@@ -198,6 +199,9 @@ def _quote(blocks: tuple[Block, ...]) -> Quote:
         case (Paragraph((Text(text), *more)), *rest) if text.startswith(_COLLAPSED):
             first = Paragraph((Text(text.removeprefix(_COLLAPSED)), *more))
             return Quote((first, *rest), collapsed=True)
+        case (Paragraph((Text(text), *more)), *rest) if found := _ALERT.match(text):
+            named = Paragraph((Styled("strong", (Text(found[1].capitalize()),)), Text(text[found.end() :]), *more))
+            return Quote((named, *rest))
     return Quote(blocks)
 
 

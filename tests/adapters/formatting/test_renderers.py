@@ -346,6 +346,17 @@ def test_discord_markdown(markdown: str, expected: str) -> None:
     assert discord_markdown.render(markdown).text == expected
 
 
+def test_a_github_alert_is_a_quote_with_its_name() -> None:
+    written = "> [!NOTE]\n> Tea is **hot**.\n\n> [!warning]\n\n> [!NOTES] x\n> [!TIP]"
+
+    assert telegram_html.render(written).text == (
+        "<blockquote><b>Note</b>\nTea is <b>hot</b>.</blockquote>\n\n<blockquote><b>Warning</b></blockquote>\n\n"
+        "<blockquote>[!NOTES] x\n[!TIP]</blockquote>"
+    )
+    assert slack_mrkdwn.render(written).text.startswith("> *Note*\n> Tea is *hot*.\n\n> *Warning*\n")
+    assert discord_markdown.render(written).text.startswith("> **Note**\n> Tea is **hot**.\n\n> **Warning**\n")
+
+
 @pytest.mark.parametrize(
     ("written", "numbers"),
     [

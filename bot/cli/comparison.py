@@ -49,11 +49,12 @@ def _pairs(stored: Recording, made: Recording) -> Iterator[tuple[str, object, ob
             yield f"result of {name}", _result(record), _result(repeated)
     yield "results in the history", _results(stored), _results(made)
     yield "the answer", _without_reference(stored), _without_reference(made)
-    yield "messages of the answer", stored.pages, made.pages
+    if stored.pages >= 0:
+        yield "messages of the answer", stored.pages, made.pages
+        yield "files under the answer", stored.files, made.files
     if stored.stands and stored.visible == made.visible:
         for number, (one, other) in enumerate(zip_longest(stored.stands, made.stands), 1):
             yield f"what message {number} shows at the end, with its buttons (as digests)", one, other
-    yield "files under the answer", stored.files, made.files
     yield "the call that a person is asked about", stored.asked, made.asked
     yield "whether a decision followed", stored.then is not None, made.then is not None
 

@@ -42,7 +42,8 @@ _TURN = """
     SELECT t.chat, i.incoming, t.state, t.visible, t.first_sequence, t.last_sequence, t.continues,
         c.since_sequence, c.summary_upto, c.summary, c.summary_origin, t.ended_at,
         (SELECT own.ended_at FROM inbox own WHERE own.id = t.id),
-        (SELECT count(*) FROM pages p WHERE p.turn = t.id AND p.message IS NOT NULL), t.course
+        (SELECT CASE WHEN count(*) = 0 AND t.superseded_by IS NOT NULL THEN -1 ELSE count(*) END
+            FROM pages p WHERE p.turn = t.id AND p.message IS NOT NULL), t.course
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question WHERE t.id = ?
 """
 _ENTRIES = """
@@ -86,7 +87,7 @@ class Recording:
     visible: str
     """The whole text of the answer."""
     pages: int
-    """How many messages showed it."""
+    """How many messages showed it; -1: they, and its files, went to the answer that replaced it."""
     files: tuple[tuple[str, str, int, str], ...] = ()
     """The files under the answer: name, media type, size, state of delivery."""
     stands: tuple[str, ...] = ()

@@ -312,6 +312,8 @@ FAULTS: Final[Mapping[str, tuple[str, Plant]]] = {
     "a model's picture comes twice": ("a model's picture", attached(_file_twice)),
     "a model's pictures are not read": ("nothing but pictures", put("bot.model.pictures.kind_of", lambda _: ("", ""))),
     "a picture has no name": ("a picture after a search", attached(_file_renamed)),
+    "a replaced answer lists no sources": ("replaced", put("bot.safety.Citations.list_cited", lambda *_: "")),
+    "the file of a replaced answer is missing": ("replaced", attached(_no_file)),
     "a reminder's question is refused": (
         "a reminder's question",
         put("bot.policy.quotas.Quotas.count_scheduled", _one_at_most),

@@ -150,6 +150,12 @@ async def _regenerated(one: Stored) -> int:
     return await one.press(Control.REGENERATE, turn, Reply("Tea is a leaf."))
 
 
+async def _replaced(one: Stored) -> int:
+    turn = await one.ask(calls("a table", "tea"), Reply("Here is the table [1]."))
+    await one.press(Control.REGENERATE, turn, Reply("Tea is a leaf."))
+    return turn
+
+
 async def _continued_anew(one: Stored) -> int:
     return await one.press(Control.REGENERATE, await _continued(one), Reply("it is a leaf."))
 
@@ -293,6 +299,7 @@ KINDS: Mapping[str, Made] = {
     "continued job": _continued_job,
     "continued anew": _continued_anew,
     "regenerated": _regenerated,
+    "replaced": _replaced,
     "edited": _edited,
     "a reminder's question": _scheduled,
 }

@@ -129,23 +129,15 @@ class ReadPage(FunctionTool):
 
     async def prove(self) -> str:
         """Where pages are read, as far as it shows in a moment."""
-        return await self._proven("text")
+        return await (await self._found_readers()).proven("text")
 
     async def check(self, *, offline: bool = False) -> Finding:
         """Where pages are read, and what is not, for the operator. No page is opened, `offline` or not."""
-        text = f"no page was opened, which needs the public internet; {await self._proven('html')}"
+        readers = await self._found_readers()
+        text = f"no page was opened, which needs the public internet; {await readers.proven('html')}"
         if not self._pdf:
             return Finding.note(f"{text}; PDFs are refused: pypdfium2 is not installed (pip install pypdfium2)")
-        readers = await self._found_readers()
         return Finding.not_asked(text) if readers.confined else Finding.note(text)
-
-    async def _proven(self, kind: str) -> str:
-        readers = await self._found_readers()
-        try:
-            await readers.prove(kind)
-        except TimeoutError:
-            return f"{readers.summary}, as it seems: a trial took too long"
-        return readers.summary
 
     async def _started(self) -> asyncio.subprocess.Process:
         from tools.sandbox.cell import SandboxFailed

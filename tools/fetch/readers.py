@@ -137,6 +137,14 @@ class Readers:
                 if kind == self._program.trial:
                     log.warning("%s", self.summary)
 
+    async def proven(self, kind: str) -> str:
+        """Read a page of our own, as `prove`, and return where readers run."""
+        try:
+            await self.prove(kind)
+        except TimeoutError:
+            return f"{self.summary}, as it seems: a trial took too long"
+        return self.summary
+
     async def _failure(self, launcher: Launcher, kind: str) -> str:
         """Return why our test page cannot be read in a sandbox; empty if it can."""
         from tools.sandbox.cell import SandboxFailed

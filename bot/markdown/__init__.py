@@ -18,6 +18,7 @@ from bot.markdown.addresses import (
     trim_url,
 )
 from bot.markdown.lines import CODE_KINDS, Fence, Kind, LineScanner, TableHead
+from bot.markdown.nesting import NestedFences
 from bot.markdown.spoken import first_sentences, seconds_to_say, shorten, to_spoken
 from bot.markdown.tree import (
     Align,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import count, takewhile
 
 from bot.contract import Button, ChatId, Clock, MessageRef, MessageSent, Pace, Surface
+from bot.markdown import NestedFences
 from bot.pacing import Pacer
 from bot.reply.approvalcard import approval_buttons, text_with_outcome
 from bot.reply.attachments import Attachments
@@ -236,4 +237,5 @@ class Replies:
     def _filters(self, policy: LinkPolicy) -> tuple[TextFilter, ...]:
         """First deceptive characters, then the models' marks and our own, secrets, links: a secret in an address is
         masked before the address is judged."""
-        return AnswerFilter(), CitationFilter(), BoundaryFilter(), Redactor(self.secrets), LinkFilter(policy)
+        own = CitationFilter(), BoundaryFilter(), Redactor(self.secrets), LinkFilter(policy)
+        return AnswerFilter(), NestedFences(), *own

@@ -83,7 +83,7 @@ from bot.contract.messages import (
 )
 from bot.contract.transcript import AssistantEntry, ToolEntry, UserEntry
 from bot.intake.parts import join_parts
-from bot.markdown import addresses, dialect, lines, spoken, tree, unfinished, variants
+from bot.markdown import addresses, dialect, lines, nesting, spoken, tree, unfinished, variants
 from bot.model import (
     arguments,
     assembly,
@@ -736,6 +736,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.markdown.spoken.shorten": lambda text: spoken.shorten(text, 180.0),
     "bot.markdown.lines.in_cells": lambda text: lines.in_cells(f"｜{text}", 10**9),
     "bot.markdown.lines.heading_level": lambda text: lines.heading_level(f"#{text}"),
+    "bot.markdown.nesting.NestedFences.feed": _streamed(nesting.NestedFences, 16),
     "bot.markdown.variants.is_power": lambda text: [variants.is_power(text, at) for at in range(len(text))],
     "bot.markdown.variants.Closers.is_power": lambda text: _powers_in(variants.Closers(text), text),
     "bot.markdown.variants.Closers.find": lambda text: _closed_in(variants.Closers(text), text),

@@ -1,8 +1,11 @@
-"""Marks for sources that models write for their makers' own pages are on no screen, not even for one edit."""
+"""Habits of models that were made for other screens: marks for sources of their makers' pages, blocks within blocks."""
 
 from __future__ import annotations
 
+import re
+
 from playground.model import Reply
+from tests.bot.markdown.test_nesting import README
 from tests.bot.safety.test_citations import MARKS
 from tests.journeys.conftest import Start, World
 from tests.journeys.test_enclosures import PLATFORMS, Place
@@ -37,3 +40,20 @@ async def test_no_mark_of_any_model_is_seen_while_an_answer_is_written(world: Wo
         messages = getattr(world, place.platform).screen.of(place.id)
         seen = [version.text for message in messages for version in message.versions]
         assert seen and not [text for text in seen for sign in signs if sign in text]
+
+
+async def test_a_readme_with_code_in_an_answer_is_one_block(world: World, start: Start) -> None:
+    """Models open the block of the README and those within with the same three backticks."""
+    pieces = tuple({"content": README[at : at + 5]} for at in range(0, len(README), 5))
+    world.model.script = lambda body: Reply(chunks=pieces, words_per_second=400)
+    async with start(*PLATFORMS):
+        places = [Place(world, platform) for platform in PLATFORMS]
+        for place in places:
+            place.send("Write a README")
+        for place in places:
+            await place.until("Enjoy it.")
+
+    for place in places:
+        [message] = getattr(world, place.platform).screen.of(place.id)
+        shown = message.versions[-1].html
+        assert re.search(r"Enjoy <(b|strong)>it</", shown) and shown.count("<pre") == 1

@@ -1,7 +1,7 @@
 """A block of Markdown in an answer that contains blocks of code itself, as a README does.
 
-Models open both with three backticks. To a Markdown parser the end of the first inner block then ends the outer one, and
-what follows the answer's example becomes code. So the outer fence gets one backtick more.
+Models open both with three backticks. To a Markdown parser the end of the first inner block then ends the outer one,
+and what follows the answer's example becomes code. So the outer fence gets one backtick more.
 """
 
 from __future__ import annotations

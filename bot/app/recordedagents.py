@@ -139,7 +139,7 @@ class Script:
         """The next turn begins; return its recording."""
         self._number = min(self._number + 1, len(self._turns) - 1)
         one = self._turns[self._number]
-        self._added, self._passes, self._finished, self._files = heard_in(one)[1], 0, 0, 0
+        self._added, self._passes, self._finished, self._files = heard_in(one)[1], int(bool(one.kept)), 0, 0
         self._text, self._begun = list[str](), list[ToolCall]()
         self._names = {draw(each, one): each.name for made in one.passes for each in made.pictures}
         self.asked = False

@@ -31,6 +31,8 @@ from bot.context import user_entry, with_spoken
 from bot.contract import (
     JOB,
     AssistantEntry,
+    Control,
+    ControlPressed,
     Entry,
     MessageSent,
     SettingsError,
@@ -42,7 +44,7 @@ from bot.contract import (
     turns_of,
 )
 from bot.settings import Configuration, CoreSettings
-from bot.store import Recording, Store, TurnState, explain_absence
+from bot.store import DECIDED, Recording, Store, TurnState, explain_absence
 from tools.contract.base import ToolSpec
 
 _SECONDS: Final = 60.0
@@ -194,6 +196,8 @@ async def _write_history(url: str, recording: Recording) -> None:
             await store.history.set_summary(asked_first(recording).chat, summary, 2, origin, first=1, after=0)
         if recording.before or recording.about is not None:
             await _write_turn(store, recording, "before", recording.before)
+        if recording.kept:
+            await _write_replaced(store, recording)
 
 
 async def _write_turn(store: Store, recording: Recording, name: str, entries: Sequence[Entry]) -> None:
@@ -204,6 +208,24 @@ async def _write_turn(store: Store, recording: Recording, name: str, entries: Se
     turn = await store.intake.take_in(earlier)
     assert turn is not None
     await store.turns.begin(turn, question.chat, question.sender.id)
+    await store.turns.close(turn, TurnState.DONE, entries, visible="", reasoning="", model="", usage=Usage())
+
+
+async def _write_replaced(store: Store, recording: Recording) -> None:
+    """Write the turn that the question was asked in before, with the calls that are not repeated."""
+    question, [told, made, *_] = recording.question, recording.entries
+    before = await store.turns.find_newest()
+    former = asked_first(recording) if isinstance(question, MessageSent) else replace(question, turn=before)
+    turn = await store.intake.take_in(replace(former, delivery="replaced", also=()))
+    assert turn is not None and isinstance(made, AssistantEntry)
+    await store.turns.begin(turn, asked_first(recording).chat, question.sender.id)
+    await store.turns.save_pass(turn, 1, made, "", Usage())
+    for one in recording.kept:
+        await store.turns.start_call(turn, one.call, passnumber=1, position=one.position, effects=True)
+        # Of a call whose outcome was not known the turn has only that.
+        if one.result is not None and (one.result.ok or one.call.id.startswith(DECIDED)):
+            await store.turns.end_call(turn, one.call.id, one.result)
+    entries = (told, made, AssistantEntry("…"))
     await store.turns.close(turn, TurnState.DONE, entries, visible="", reasoning="", model="", usage=Usage())
 
 
@@ -262,7 +284,10 @@ class _Repetition:
     async def _repeat(self, one: Recording) -> Recording | None:
         """Ask, or decide, and return the recording of the turn."""
         question = one.question
-        if isinstance(question, MessageSent):
+        if one.kept:
+            await self._store.recordings.number_next(one.turn)
+            await self._dispatcher.deliver(await self._press_again(one))
+        elif isinstance(question, MessageSent):
             if heard_in(one)[1]:
                 await self._store.settings.set(question.chat, "busy", "steer")
             await self._store.recordings.number_next(one.turn)
@@ -279,6 +304,19 @@ class _Repetition:
         await self._dispatcher.wait_idle()
         found = await self._store.recordings.load_alone(await self._store.turns.find_newest())
         return found if isinstance(found, Recording) else None
+
+    async def _press_again(self, one: Recording) -> ControlPressed:
+        """Return a press of *Regenerate* under the newest answer."""
+        newest, asked = await self._store.turns.find_newest(), one.question
+        return ControlPressed(
+            delivery=asked.delivery,
+            chat=self._question.chat,
+            sender=asked.sender,
+            target=asked.target,
+            group=asked.group,
+            control=Control.REGENERATE,
+            turn=newest,
+        )
 
     async def _say(self, words: str) -> None:
         """Deliver further words of the person, and wait until they can be heard."""

@@ -19,12 +19,13 @@ from bot.contract import (
     MessageSent,
     entry_from_json,
 )
-from bot.store.approvals import load_approval
+from bot.store.approvals import DECIDED, load_approval
 from bot.store.branches import Branch
 from bot.store.callrecords import list_calls
 from bot.store.incoming import incoming_from_json, incoming_to_json
 from bot.store.queries import Queries
 from bot.store.records import CallRecord
+from bot.store.replacing import BEFORE
 from bot.store.sql import Connection
 from bot.store.states import ApprovalState, TurnState
 from bot.store.text import entry_json, made_from_json, result_from_json, result_json
@@ -39,7 +40,7 @@ PICTURE_BYTES: Final = 64
 _DECISIONS: Final = (Control.ALLOW, Control.DENY)
 _PRESSES: Final = (*_DECISIONS, Control.CONTINUE)
 _TURN = """
-    SELECT t.chat, i.incoming, t.state, t.visible, t.first_sequence, t.last_sequence, t.continues,
+    SELECT t.chat, i.incoming, t.question <> t.id, t.state, t.visible, t.first_sequence, t.last_sequence, t.continues,
         c.since_sequence, c.summary_upto, c.summary, c.summary_origin, t.ended_at,
         (SELECT own.ended_at FROM inbox own WHERE own.id = t.id),
         (SELECT CASE WHEN count(*) = 0 AND t.superseded_by IS NOT NULL THEN -1 ELSE count(*) END
@@ -73,7 +74,9 @@ class Recording:
     question: MessageSent | ControlPressed
     """What asked: a message, a person's decision about a call of the turn before, or *Continue*."""
     about: MessageSent | None = None
-    """The question whose answer *Continue* continues."""
+    """The question whose answer a button is under, if a button asked."""
+    again: bool = False
+    """It asks once more what a former turn asked."""
     entries: tuple[Entry, ...]
     """The question as the model read it, the passes, their results, and what joined it meanwhile."""
     calls: tuple[CallRecord, ...]
@@ -107,6 +110,14 @@ class Recording:
         return [one for one in made if one.provider != BEFORE_FIRST_PASS]
 
     @property
+    def kept(self) -> tuple[CallRecord, ...]:
+        """The calls that it did not repeat, as a former turn with the same question had made them."""
+        first = self.entries[1:2] if self.again else ()
+        taken = any(isinstance(one, AssistantEntry) and one.provider == BEFORE_FIRST_PASS for one in first)
+        ids = (BEFORE, DECIDED)
+        return tuple(one for one in self.calls if taken and one.passnumber == 1 and one.call.id.startswith(ids))
+
+    @property
     def ends_early(self) -> bool:
         """True if it was stopped, or failed: calls that had not ended by then have no result."""
         return self.state in (TurnState.STOPPED, TurnState.FAILED)
@@ -124,6 +135,7 @@ class Recording:
         return {
             "turn": self.turn,
             "question": json.loads(incoming_to_json(self.question)),
+            "again": self.again,
             "about": None if self.about is None else json.loads(incoming_to_json(self.about)),
             "summary": list(self.summary),
             "before": [json.loads(entry_json(one)) for one in self.before],
@@ -157,6 +169,7 @@ class Recording:
         return cls(
             turn=value["turn"],
             question=question,
+            again=value.get("again", False),
             about=asked if isinstance(asked, MessageSent) else None,
             entries=_entries(json.dumps(one) for one in value["entries"]),
             calls=tuple(_call_from_json(one) for one in value["calls"]),
@@ -231,12 +244,13 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
     row = db.execute(_TURN, (turn,)).fetchone()
     if row is None:
         return None
-    chat, incoming, state, visible, first, end, continues, since, upto, summary, origin, *ends, pages, course = row
+    chat, incoming, again, state, visible, first, end, continues, *others = row
+    since, upto, summary, origin, *ends, pages, course = others
     question, noted = incoming_from_json(incoming), json.loads(course or '{"stands": []}')
     entries = () if first is None else _entries(body for (body,) in db.execute(_ENTRIES, (chat, first - 1, end)))
     try:
         asker = _check(question, entries, ends, TurnState(state), "failed" in noted)
-        about = _find_continued(db, asker)
+        about = _find_continued(db, asker, again=bool(again))
         made = [one for one in entries if isinstance(one, AssistantEntry)]
         # A turn that was stopped while its last pass was being stored has only the calls of that pass.
         kept = [
@@ -262,6 +276,7 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
         turn=turn,
         question=asker,
         about=about,
+        again=bool(again),
         entries=entries,
         calls=calls,
         before=_entries(reversed(bodies)),
@@ -311,14 +326,17 @@ def _check(
     return asker
 
 
-def _find_continued(db: Connection, asker: MessageSent | ControlPressed) -> MessageSent | None:
-    """Return the question whose answer a press of *Continue*, or of several in a row, continues; None if nothing of
-    that kind asked.
+def _find_continued(db: Connection, asker: MessageSent | ControlPressed, *, again: bool) -> MessageSent | None:
+    """Return the question whose answer a press of *Continue*, or of several in a row, continues; None for a message,
+    and a decision, which is repeated with its question.
+
+    Args:
+        again: what followed the press was asked for anew: the same goes for a decision.
 
     Raises:
         _Missing: it is deleted.
     """
-    if not isinstance(asker, ControlPressed) or asker.control is not Control.CONTINUE:
+    if not isinstance(asker, ControlPressed) or (asker.control in _DECISIONS and not again):
         return None
     pressed: Incoming = asker
     while isinstance(pressed, ControlPressed):

@@ -21,6 +21,8 @@ _TAKEN_BACK = (
     "The person allowed this call and it ran once; the files that it made belong to the answer that the person wants "
     "anew. Call it again if they are wanted again: the person is asked again."
 )
+BEFORE = "before"
+"""Prefix of the id of a call that a turn has from the one that it replaces."""
 _FILES = 1000
 """Added to the number of a file's message of the old reply: like a page that the new reply does not need, it is
 deleted."""
@@ -169,4 +171,4 @@ def forget_question(db: Connection, chat: ChatId, message_id: str) -> None:
 
 
 def _renamed(record: CallRecord, at: int) -> ToolCall:
-    return replace(record.call, id=f"{DECIDED if record.call.id.startswith(DECIDED) else 'before'}{at:03d}")
+    return replace(record.call, id=f"{DECIDED if record.call.id.startswith(DECIDED) else BEFORE}{at:03d}")

@@ -314,6 +314,8 @@ FAULTS: Final[Mapping[str, tuple[str, Plant]]] = {
     "a picture has no name": ("a picture after a search", attached(_file_renamed)),
     "a replaced answer lists no sources": ("replaced", put("bot.safety.Citations.list_cited", lambda *_: "")),
     "the file of a replaced answer is missing": ("replaced", attached(_no_file)),
+    "what was done is not kept": ("done, and asked anew", put("bot.store.turns.keep_effects", lambda *_: None)),
+    "what was allowed is not kept": ("allowed, and asked anew", put("bot.store.turns.keep_effects", lambda *_: None)),
     "a reminder's question is refused": (
         "a reminder's question",
         put("bot.policy.quotas.Quotas.count_scheduled", _one_at_most),

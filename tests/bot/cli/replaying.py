@@ -47,6 +47,7 @@ class Noted:
 
     name: str = "search_notes"
     asks: bool = False
+    does: bool = False
     spec: ToolSpec = field(init=False)
     hung: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -57,7 +58,7 @@ class Noted:
             purpose="Find.",
             parameters=schema,
             per_minute=1000,
-            effects=self.asks,
+            effects=self.asks or self.does,
             asks=self.asks,
         )
 
@@ -224,7 +225,9 @@ async def storing(
         memory, tool = memory_of(platform), Noted()
         patch.setattr(memory, "fetch", fetch)
         app = App(configure(), {platform: memory})
-        app.open_tools = lambda settings, **_: ToolRegistry([tool, Noted("order_tea", asks=True), *_calculator()])
+        app.open_tools = lambda settings, **_: ToolRegistry(
+            [tool, Noted("order_tea", asks=True), Noted("water_tea", does=True), *_calculator()]
+        )
         async with app, asyncio.timeout(PATIENCE * 4):
             leave, dispatcher = asyncio.Event(), app.dispatcher
             running = asyncio.create_task(

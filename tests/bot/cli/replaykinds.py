@@ -160,6 +160,19 @@ async def _continued_anew(one: Stored) -> int:
     return await one.press(Control.REGENERATE, await _continued(one), Reply("it is a leaf."))
 
 
+async def _allowed_anew(one: Stored) -> int:
+    return await one.press(Control.REGENERATE, await _allowed(one), Reply("Yes, it is ordered."))
+
+
+async def _denied_anew(one: Stored) -> int:
+    return await one.press(Control.REGENERATE, await _denied(one), calls("tea"), Reply("I left it [1]."))
+
+
+async def _done_anew(one: Stored) -> int:
+    turn = await one.ask(calls("sencha", tool="water_tea"), Reply("Watered."))
+    return await one.press(Control.REGENERATE, turn, calls("tea"), Reply("It is watered [1]."))
+
+
 async def _edited(one: Stored) -> int:
     asked = one.question("What is tee?")
     one.model.reply(Reply("A peg for golf."))
@@ -300,6 +313,9 @@ KINDS: Mapping[str, Made] = {
     "continued anew": _continued_anew,
     "regenerated": _regenerated,
     "replaced": _replaced,
+    "allowed, and asked anew": _allowed_anew,
+    "refused, and asked anew": _denied_anew,
+    "done, and asked anew": _done_anew,
     "edited": _edited,
     "a reminder's question": _scheduled,
 }

@@ -43,10 +43,11 @@ class LangGraphAgent:
         if kept := question.checkpoint or state.get("graph", ""):
             (stands, *inner), given = await go_on(graph, saver, kept, question), None
             told = list(stands.values.get("messages", []))
-            for call in () if question.done else open_calls(told)[1]:
+            decided = decision.call.id if decision is not None else ""
+            for call in [one for one in open_calls(told)[1] if one["id"] != decided and not question.done]:
                 yield self._call(call)
         if decision is not None and kept == state.get("graph"):
-            given = Command(resume={state["id"]: self._resume(decision.allowed)})
+            given = Command(resume={state["id"]: self._answer(state, decision.allowed)})
             refused = "" if decision.allowed else decision.call.id
             if decision.allowed:
                 yield decision.call
@@ -76,6 +77,10 @@ class LangGraphAgent:
             for one in reader.read_ended():
                 yield one
             yield await question_of(graph, saver, reader)
+
+    def _answer(self, state: Any, allowed: bool) -> Any:
+        answers = state.get("answers") if self._resume is bool else None
+        return answers[allowed] if answers else self._resume(allowed)
 
     def _call(self, call: Any) -> Call:
         return Call(id=call["id"], name=call["name"], arguments=call["args"], effects=call["name"] not in self._reads)

@@ -12,7 +12,8 @@ from langgraph.types import Command
 
 from parley_chat.agent import Call, Checkpoint, Event, Question, Result
 from parley_chat.agents.langgraph_events import Reader
-from parley_chat.agents.langgraph_pauses import go_on, is_of_node, question_of
+from parley_chat.agents.langgraph_pauses import go_on, question_of
+from parley_chat.agents.langgraph_reviews import is_of_node
 from parley_chat.agents.langgraph_state import CONFIG, checkpoint_of, open_calls, read_history, unpack
 
 

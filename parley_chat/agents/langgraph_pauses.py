@@ -15,17 +15,10 @@ from langgraph.types import StateSnapshot
 
 from parley_chat.agent import Ask, Call, Event, Fault, Message, Question
 from parley_chat.agents.langgraph_events import Reader
-from parley_chat.agents.langgraph_reviews import answers_to, as_one, calls_in
+from parley_chat.agents.langgraph_reviews import answers_to, as_call, as_one, calls_in, is_of_node
 from parley_chat.agents.langgraph_state import CONFIG, dump, load, messages_in, open_calls, pack, read_history, unpack
 
 _STOPS = "it stops and asks nobody: compile it without interrupt_before and interrupt_after; call interrupt() to ask"
-
-_OF_NODE = "interrupt-"
-
-
-def is_of_node(id: str) -> bool:
-    """Tell whether a call stands for what a node asked: no tool runs."""
-    return id.startswith(_OF_NODE)
 
 
 async def standings(graph: Any) -> list[Any]:
@@ -47,16 +40,14 @@ async def question_of(graph: Any, saver: InMemorySaver, reader: Reader) -> Event
     if open_calls(reader.told)[1] and reader.node and isinstance(graph.nodes[node].bound, ToolNode) and not reviewed:
         rest = {name: value for name, value in stands.values.items() if name != "messages"}
         return _about_call(reader, rest)
-    value = json.loads(json.dumps(interrupt.value, default=str))
-    arguments = value if isinstance(value, dict) else {"question": value}
     asking = [one for one in inner if interrupt.id in [task.id for task in one.interrupts]][-1:]
     left = [call for one in asking for call in open_calls(one.values.get("messages", []))[1]]
-    asked = left[0] if left else {"id": "", "name": node, "args": arguments}
     if reviewed:
-        asked = as_one(reviewed, left or open_calls(reader.told)[1])
+        asked = as_one(reviewed, left or open_calls(reader.told)[1], interrupt.id)
+    else:
+        asked = left[0] if left else as_call(interrupt, node)
     state = {"graph": await dump(saver), "id": interrupt.id, "node": node, "answers": answers_to(interrupt.value)}
-    id = asked["id"] or f"{_OF_NODE}{interrupt.id}"
-    return Ask(call=Call(id=id, name=asked["name"], arguments=asked["args"]), state=json.dumps(state))
+    return Ask(call=Call(id=asked["id"], name=asked["name"], arguments=asked["args"]), state=json.dumps(state))
 
 
 def _about_call(reader: Reader, rest: dict[str, Any]) -> Ask:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
@@ -29,7 +29,7 @@ async def send_mail(to: str) -> str:
 
 
 class Searching(LangGraphAgent):
-    asks: ClassVar[dict[str, Any]] = {}
+    asks: ClassVar[dict[str, object]] = {}
     """What its middleware asks about."""
 
     def __init__(self) -> None:

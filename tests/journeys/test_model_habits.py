@@ -14,7 +14,7 @@ from tests.journeys.test_enclosures import PLATFORMS, Place
 async def test_no_mark_of_any_model_is_seen_while_an_answer_is_written(world: World, start: Start) -> None:
     said = "\n\n".join(f"{model}: {text} And so on." for model, (text, _) in MARKS.items() if "unfinished" not in model)
     pieces = tuple({"content": said[at : at + 3]} for at in range(0, len(said), 3))
-    world.model.script = lambda body: Reply(chunks=pieces, words_per_second=400)
+    world.model.script = lambda body: Reply(chunks=pieces, words_per_second=4_000)
     async with start(*PLATFORMS):
         places = [Place(world, platform) for platform in PLATFORMS]
         for place in places:
@@ -45,7 +45,7 @@ async def test_no_mark_of_any_model_is_seen_while_an_answer_is_written(world: Wo
 async def test_a_readme_with_code_in_an_answer_is_one_block(world: World, start: Start) -> None:
     """Models open the block of the README and those within with the same three backticks."""
     pieces = tuple({"content": README[at : at + 5]} for at in range(0, len(README), 5))
-    world.model.script = lambda body: Reply(chunks=pieces, words_per_second=400)
+    world.model.script = lambda body: Reply(chunks=pieces, words_per_second=4_000)
     async with start(*PLATFORMS):
         places = [Place(world, platform) for platform in PLATFORMS]
         for place in places:

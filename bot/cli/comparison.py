@@ -49,7 +49,8 @@ def _pairs(stored: Recording, made: Recording) -> Iterator[tuple[str, object, ob
             yield f"result of {name}", _result(record), _result(repeated)
     yield "results in the history", _results(stored), _results(made)
     yield "the answer", _without_reference(stored), _without_reference(made)
-    if stored.pages >= 0:
+    # Where nothing is said anew, the messages are those of the former answer.
+    if stored.pages >= 0 and (stored.visible or not stored.again):
         yield "messages of the answer", stored.pages, made.pages
         yield "files under the answer", stored.files, made.files
     if stored.stands and stored.visible == made.visible:

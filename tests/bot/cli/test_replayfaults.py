@@ -14,7 +14,7 @@ from bot.cli.replaytest import write_test
 from bot.contract import reference_of
 from playground.model import Reply
 from tests.bot.cli import faults, test_replay
-from tests.bot.cli.replaying import Stored, calls, storing
+from tests.bot.cli.replaying import UNLIMITED, Stored, calls, storing
 from tests.bot.cli.replaykinds import KINDS, Made
 
 PLATFORMS = ("telegram", "slack", "discord")
@@ -45,7 +45,7 @@ def write_tests(folder: Path, patch: pytest.MonkeyPatch, names: Sequence[str]) -
         for place, platform in enumerate(PLATFORMS):
             turns = {}
             (folder / platform).mkdir()
-            async with storing(folder / platform, patch, platform, MESSAGES_PER_MINUTE="0") as one:
+            async with storing(folder / platform, patch, platform, **UNLIMITED) as one:
                 for name in names[place::3]:
                     await one.app.store.settings.set(one.question().chat, "busy", None)
                     turns[name] = await MADE[faults.FAULTS[name][0]](one)

@@ -1,11 +1,13 @@
 """The files of a Slack message: their description in a payload, and how they are fetched.
 
-For some files an event contains only an id (Slack Connect), and an e-mail or a canvas is not directly readable: those
-are requested with `files.info` when a turn begins. See https://docs.slack.dev/reference/objects/file-object.
+A long text, which Slack's client offers to send as a snippet, is one, too. For some files an event contains only an id
+(Slack Connect), and an e-mail or a canvas is not directly readable: those are requested with `files.info` when a turn
+begins. See https://docs.slack.dev/reference/objects/file-object.
 """
 
 from __future__ import annotations
 
+import io
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +19,16 @@ from adapters.download import download, is_of
 from adapters.slack.client import Client
 from adapters.slack.errors import error_code, translate
 from adapters.slack.reading import Json, text_in
-from bot.contract import Clock, DeliveryError, Enclosure, EnclosureKind, FileWithheld, LogThrottle, TooLong
+from bot.contract import (
+    Clock,
+    DeliveryError,
+    Enclosure,
+    EnclosureKind,
+    FileWithheld,
+    LogThrottle,
+    TooLong,
+    time_limit,
+)
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +55,12 @@ _NAMED: Final = 20
 """Attachments of an e-mail, and people in it, that are named."""
 _ATTACHED: Final = 10
 """Attachments of an e-mail that are read: as many as files of a message."""
+_UNNAMED: Final = frozenset({("Untitled", "Untitled"), ("Untitled", "Untitled.txt"), ("Untitled", "-.txt")})
+"""Title and name of a snippet to which its writer gave none. Uploaded texts are snippets, too, with the file's name."""
+_PASTE_BYTES: Final = 64_000
+"""A longer paste stays a file, which the model reads in parts."""
+_PASTE_SECONDS: Final = 1.0
+"""The longest that a message waits for its text; Slack allows three seconds for storing."""
 
 
 def enclosed_in(message: Json, *, alone: bool = False) -> tuple[Enclosure, ...]:
@@ -78,6 +95,17 @@ def read_file(file: Json, author: str, alone: bool) -> Enclosure:
         return Enclosure(kind=EnclosureKind.FILE, name=title, media_type=media_type, source=source)
     own = str(file.get("user") or author) == author
     return Enclosure.file(name, media_type, size, source, seconds, alone=alone and own)
+
+
+def pasted_in(message: Json) -> str:
+    """Return the source of the text that its writer sent as a snippet, by itself; "" if there is none."""
+    files = _maps(message, "files")
+    if len(files) != 1 or (file := files[0]).get("mode") != "snippet" or file.get("filetype") != "text":
+        return ""
+    found = read_file(file, "", alone=False)
+    own = file.get("user") in (None, "", message.get("user"))
+    unnamed = (file.get("title"), file.get("name")) in _UNNAMED
+    return found.source if own and unnamed and found.size <= _PASTE_BYTES else ""
 
 
 def _source(file: Json, sent: str, media_type: str, size: int) -> str:
@@ -145,6 +173,17 @@ class Files:
         else:
             await self._download(address, into, most, size=found.size)
         return found
+
+    async def text(self, source: str) -> str:
+        """Fetch a snippet; return "" if that fails: then it is a file like any other."""
+        into = io.BytesIO()
+        try:
+            async with time_limit(self.clock, _PASTE_SECONDS):
+                await self.fetch(source, into, _PASTE_BYTES)
+            return into.getvalue().decode().strip()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the message is taken as it is
+            log.warning("slack: a pasted text could not be read: %s", type(error).__name__)
+            return ""
 
     async def _ask(self, id: str) -> Json:
         try:

@@ -14,7 +14,7 @@ from adapters.slack.client import Client
 from adapters.slack.counted import Looks
 from adapters.slack.errors import REFUSED_TOKEN, error_code, field
 from adapters.slack.events import Me, incoming
-from adapters.slack.files import Files
+from adapters.slack.files import Files, pasted_in
 from adapters.slack.people import People
 from adapters.slack.prompts import Prompts
 from adapters.slack.sessions import AGENT, Sessions
@@ -137,8 +137,16 @@ class Workspace:
         async with self._orders.setdefault(told.chat.chat, asyncio.Lock()):
             named = named - {self.me.user}
             if isinstance(told, MessageSent) and await self.people.settle(named, MOST_NAMED, NAME_SECONDS):
-                return self._read(body, follow=follow)
-        return told
+                told = self._read(body, follow=follow) or told
+            return await self._with_paste(told, body)
+
+    async def _with_paste(self, told: Incoming, body: dict[str, Any]) -> Incoming:
+        """Return a message with the text that its writer's client sent as a file."""
+        if not isinstance(told, MessageSent) or told.text or told.command or len(told.enclosed) != 1:
+            return told
+        source = pasted_in(body["event"])
+        text = await self._files.text(source) if source else ""
+        return replace(told, text=text, enclosed=()) if text else told
 
     def _read(self, body: dict[str, Any], *, follow: bool) -> Incoming | None:
         now = self.clock.wall()

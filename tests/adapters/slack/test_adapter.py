@@ -35,7 +35,7 @@ from playground.faults import Fault
 from playground.slack import SlackServer
 from playground.slack.limits import Limits
 from tests.adapters.slack.conftest import settings_of, thread_target
-from tests.conftest import FakeClock, RawObject
+from tests.conftest import FakeClock, RawJson, RawObject
 from tests.patience import PATIENCE
 from tests.surfaces import show
 
@@ -193,6 +193,53 @@ async def test_a_long_question_is_heard_to_its_end(slack: SlackServer, inbox: In
 
     assert inbox.texts[0].endswith("why? because")
     assert adapter.conflicts == 0
+
+
+SNIPPET: RawJson = {"mode": "snippet", "filetype": "text", "title": "Untitled"}
+
+
+async def test_a_text_that_slacks_client_sends_as_a_snippet_is_the_question(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
+) -> None:
+    """As it offers for a long paste."""
+    long = "Wärme: " + "why? " * 1_000
+    file = ("Untitled", "text/plain", f"{long}\n".encode())
+    slack.say(slack.direct("U1"), "", person="U1", files=[file], facts=SNIPPET)
+    slack.say("C1", f"<@{slack.bot_user_id}>", person="U1", files=[file], facts=SNIPPET)
+    await inbox.until(2)
+
+    assert [(sent.text, sent.enclosed) for sent in inbox.sent] == [(long.strip(), ())] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "content", "facts"),
+    [
+        ("read this", ["Untitled"], b"words", {}),
+        ("", ["Untitled", "Untitled"], b"words", {}),
+        ("", ["notes.txt"], b"words", {"title": "notes.txt"}),
+        ("", ["Untitled"], b"words", {"title": "Notes"}),
+        ("", ["Untitled"], b"words", {"filetype": "python"}),
+        ("", ["Untitled"], b"words", {"mode": "hosted"}),
+        ("", ["Untitled"], b"words", {"user": "U2"}),
+        ("", ["Untitled"], b"x" * 64_001, {}),
+        ("", ["Untitled"], b"\xff\xfe", {}),
+        ("", ["Untitled"], b" ", {}),
+    ],
+)
+async def test_any_other_file_stays_a_file(
+    slack: SlackServer,
+    inbox: Inbox,
+    adapter: SlackAdapter,
+    text: str,
+    names: list[str],
+    content: bytes,
+    facts: RawJson,
+) -> None:
+    files = [(name, "text/plain", content) for name in names]
+    slack.say(slack.direct("U1"), text, person="U1", files=files, facts=SNIPPET | facts)
+    await inbox.until(1)
+
+    assert (inbox.texts, len(inbox.sent[0].enclosed)) == ([text], len(names))
 
 
 async def test_of_very_many_channels_the_one_that_was_used_longest_ago_is_forgotten(

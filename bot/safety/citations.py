@@ -12,13 +12,15 @@ import re
 from typing import Final
 
 _NUMBERS: Final = r"\d{1,3}(?:\s{0,2}[,，、–\-]\s{0,2}\d{1,3}){0,20}"
+_WITHIN: Final = r"\x20?(?:turn\d[a-z\d]{0,20}|\d[\d:,，、\x20–-]{0,38})?"
+"""The beginning of gpt-oss's marks: these brackets contain headings in Chinese and Japanese."""
 _LONGEST: Final = 700
 """Characters of a mark."""
 _MARKS: Final = re.compile(
     rf"""
-    (?P<code>`+) | (?P<gap>\n[ \t]*\n)
+    \n[ \t>]{{0,40}}(?P<fence>`{{3,}}|~{{3,}}) | (?P<code>`+) | (?P<gap>\n[ \t]{{0,40}}(?=\n))
     | \ue200(?P<private>[^\ue200\ue201]{{0,600}})\ue201 | (?P<stray>[\ue200-\ue206])
-    | 【(?P<dagger>[^【】†\n]{{0,40}})†[^【】\n]{{0,80}}】
+    | 【(?P<dagger>{_WITHIN})†[^【】\n]{{0,80}}】
     | \[{{1,2}}citation:\s?(?P<deepseek>{_NUMBERS})\]{{1,2}}
     | \[\^(?P<kimi>{_NUMBERS})\^\]
     | (?P<none>
@@ -42,7 +44,9 @@ def _beginning(word: str, rest: str = "") -> str:
 
 
 _BEGUN: Final = re.compile(
-    r"(?:\ue200[^\ue200\ue201]{0,600}|【[^【】\n]{0,120}|\x20?(?:"
+    r"(?:\ue200[^\ue200\ue201]{0,600}|【\x20?(?:"
+    + _beginning("turn", r"\d[a-z\d]{0,20}")
+    + r"|\d[\d:,，、\x20–-]{0,38})?(?:†[^【】\n]{0,80})?|\x20?(?:"
     + "|".join(
         (
             _beginning("[cite", r"_[a-z]{0,5}|:[\d,.\s–-]{0,80}"),
@@ -56,7 +60,7 @@ _BEGUN: Final = re.compile(
             _beginning("</cite"),
         )
     )
-    + r")|\n[ \t]{0,40}|\x20|(?<!`)`{1,40})\Z"
+    + r")|(?:\n[ \t>]{0,40}){1,2}(?:`{0,40}|~{0,40})|\x20|(?<!`)`{1,40})\Z"
 )
 """What may become a mark with the text that follows, at the end of a text."""
 
@@ -65,9 +69,13 @@ class CitationFilter:
     """Rewrites marks for sources in a stream; holds back only what may become one."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._held = "\n"
+        self._begun = False
+        """The line break that begins the first line is cut off."""
         self._code = ""
-        """The backticks that opened the present code."""
+        """The backticks or tildes that opened the present code."""
+        self._block = False
+        """They begin a line, as do those that end it."""
 
     def feed(self, text: str) -> str:
         """Take more text and return what may be shown now."""
@@ -83,7 +91,11 @@ class CitationFilter:
         return "" if text.startswith("\ue200") and not self._code else self._rewrite(text)
 
     def _rewrite(self, text: str) -> str:
-        return _MARKS.sub(self._replacement, text)
+        shown = _MARKS.sub(self._replacement, text)
+        if text and not self._begun:
+            self._begun = True
+            return shown[1:]
+        return shown
 
     def _replacement(self, found: re.Match[str]) -> str:
         text = found.group()
@@ -91,9 +103,8 @@ class CitationFilter:
             # A code span ends with its paragraph; a block does not.
             self._code = self._code if len(self._code) > 2 else ""
             return text
-        if ticks := found["code"]:
-            closes = ticks == self._code or (len(self._code) > 2 and len(ticks) >= len(self._code))
-            self._code = "" if closes else self._code or ticks
+        if ticks := found["fence"] or found["code"]:
+            self._read_ticks(ticks, begins_line=bool(found["fence"]))
             return text
         if self._code:
             return text
@@ -101,6 +112,14 @@ class CitationFilter:
             return _words_of(private)
         number = found["dagger"] or found["deepseek"] or found["kimi"] or ""
         return f"[{number.strip()}]" if re.fullmatch(_NUMBERS, number.strip()) else ""
+
+    def _read_ticks(self, ticks: str, *, begins_line: bool) -> None:
+        if begins_line and len(self._code) < 3:
+            self._code, self._block = ticks, True
+        elif begins_line and ticks.startswith(self._code):
+            self._code, self._block = "", False
+        elif not begins_line and not self._block:
+            self._code = "" if ticks == self._code else self._code or ticks
 
 
 def rewrite_citations(text: str) -> str:

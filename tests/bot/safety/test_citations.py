@@ -30,6 +30,12 @@ WORDS = [
     "[cited] [cite] [citations: none] <citec> <city> a < b, x[^2, <grok>",
     "`[citation:1]` and ``a ` [cite: 1]`` \n\n```\n【1†source】\n\n`[^1^]`\n```",
     "one ` stray\n\n`two`",
+    "~~~py\n[citation:1] `\n\n[cite: 1]\n~~~\nend",
+    "```\nx ```` [cite: 1]\n~~~\n[^1^]\n```",
+    "> ```\n> x ``` [cite: 1]\n>\n> [^1^]\n> ```",
+    "a ` b\n```\n[^1^]\n```",
+    "- ```\n  [^1^]\n\n  [^2^]\n  ```",
+    "a[1], b[0][1], \\[x\\], [^1]: [x], 【重要】, 【第1章†注】, 【重要†注】, 《三国》【1】, 【a†b】",
     "end in [cite",
     "end in :content",
 ]
@@ -56,6 +62,39 @@ def test_what_is_no_mark_stays_as_it_is(text: str) -> None:
 
 def test_after_code_marks_are_read_again() -> None:
     assert rewrite_citations("`x`[^1^] ```\na\n``` [^2^] a ` b\n\n[^3^]") == "`x`[1] ```\na\n``` [2] a ` b\n\n[3]"
+
+
+@pytest.mark.parametrize(
+    "before", ["a ` b\n\n", "```\na\n```\n", "~~~\n``\n~~~~\n", "a ` b\n~~~\n`\n~~~\n", "\n```\n```"]
+)
+def test_marks_are_read_again_where_code_ends_wherever_the_stream_breaks(before: str) -> None:
+    text = before + "It rains[^1^]"
+    for size in (1, 2, 3, 1000):
+        marks = CitationFilter()
+        shown = "".join(marks.feed(text[at : at + size]) for at in range(0, len(text), size)) + marks.finish()
+        assert shown == before + "It rains[1]"
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("【重要なお知らせ", ""),
+        ("【API reference", ""),
+        ("【第1章", ""),
+        ("【1", "【1"),
+        ("【turn0search", "【turn0search"),
+        ("a[1", ""),
+        ("x <ci", " <ci"),
+        ("x <cit y", ""),
+        ("~", "~"),
+        ("a\n~~", "\n~~"),
+    ],
+)
+def test_only_the_beginning_of_a_mark_is_held_back(text: str, held: str) -> None:
+    for size in (1, 1000):
+        marks = CitationFilter()
+        shown = "".join(marks.feed(text[at : at + size]) for at in range(0, len(text), size))
+        assert (shown + held, marks.finish()) == (text, held)
 
 
 def test_words_are_held_back_only_where_they_may_become_a_mark() -> None:

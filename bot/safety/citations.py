@@ -2,7 +2,7 @@
 
 Each is meant for one company's page, which shows a chip in its place: ChatGPT's private characters and `oaicite`,
 gpt-oss's `【1†source】`, DeepSeek's `[citation:1]`, Kimi's `[^1^]`, Gemini's `[cite: 1]`, Grok's and Claude's tags.
-Code is left as it is.
+So are comments of HTML, which no page shows. Code is left as it is.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ _WITHIN: Final = r"\x20?(?:turn\d[a-z\d]{0,20}|\d[\d:,，、\x20–-]{0,38})?"
 """The beginning of gpt-oss's marks: these brackets contain headings in Chinese and Japanese."""
 _LONGEST: Final = 700
 """Characters of a mark."""
+_COMMENT: Final = r"(?!>)(?:[^-]|-(?!->)){0,600}"
+_CODE: Final = r"\n[\x20\t>]{0,40}(?P<fence>`{3,}|~{3,})|(?P<code>`+)|(?P<gap>\n[\x20\t]{0,40}(?=\n))"
+_IN_CODE: Final = re.compile(_CODE)
 _MARKS: Final = re.compile(
     rf"""
-    \n[ \t>]{{0,40}}(?P<fence>`{{3,}}|~{{3,}}) | (?P<code>`+) | (?P<gap>\n[ \t]{{0,40}}(?=\n))
+    {_CODE}
     | \ue200(?P<private>[^\ue200\ue201]{{0,600}})\ue201 | (?P<stray>[\ue200-\ue206])
     | 【(?P<dagger>{_WITHIN})†[^【】\n]{{0,80}}】
     | \[{{1,2}}citation:\s?(?P<deepseek>{_NUMBERS})\]{{1,2}}
@@ -28,7 +31,7 @@ _MARKS: Final = re.compile(
         | \x20?(?::contentReference)?\[oaicite:\d{{1,3}}\](?:\{{index=\d{{1,3}}\}})?
         | \x20?<grok:render\b[^<>]{{0,300}}>[^<>]{{0,40}}
           (?:<argument\b[^<>]{{0,80}}>[^<>]{{0,80}}</argument>[^<>]{{0,40}}){{0,4}}</grok:render>
-        | </?cite(?:\s[^<>\n]{{0,100}})?>
+        | </?cite(?:\s[^<>\n]{{0,100}})?> | <!--{_COMMENT}-->
       )
     """,
     re.VERBOSE,
@@ -43,6 +46,8 @@ def _beginning(word: str, rest: str = "") -> str:
     return pattern
 
 
+_CODE_BEGUN: Final = r"(?:\n[ \t>]{0,40}){1,2}(?:`{0,40}|~{0,40})|(?<!`)`{1,40}"
+_BEGUN_IN_CODE: Final = re.compile(rf"(?:{_CODE_BEGUN})\Z")
 _BEGUN: Final = re.compile(
     r"(?:\ue200[^\ue200\ue201]{0,600}|【\x20?(?:"
     + _beginning("turn", r"\d[a-z\d]{0,20}")
@@ -58,15 +63,20 @@ _BEGUN: Final = re.compile(
             _beginning("<grok:render", r"[^<>]{0,300}(?:>(?s:.){0,500})?"),
             _beginning("<cite", r"(?:\s[^<>\n]{0,100})?"),
             _beginning("</cite"),
+            _beginning("<!--", _COMMENT),
         )
     )
-    + r")|(?:\n[ \t>]{0,40}){1,2}(?:`{0,40}|~{0,40})|\x20|(?<!`)`{1,40})\Z"
+    + r")|(?:\n[ \t>]{0,40}){1,2}"
+    + _beginning("<!--", _COMMENT)
+    + rf"|{_CODE_BEGUN}|\x20)\Z"
 )
 """What may become a mark with the text that follows, at the end of a text."""
+_NEVER_WORDS: Final = re.compile(r"\ue200|\n\s*<!--|【.{0,40}†")
+"""The beginnings of unfinished marks that are left out; in a line, `<!--` may be a word."""
 
 
 class CitationFilter:
-    """Rewrites marks for sources in a stream; holds back only what may become one."""
+    """Rewrites marks for sources, and leaves out comments, in a stream; holds back only what may become one."""
 
     def __init__(self) -> None:
         self._held = "\n"
@@ -80,22 +90,41 @@ class CitationFilter:
     def feed(self, text: str) -> str:
         """Take more text and return what may be shown now."""
         text = self._held + text
-        begun = _BEGUN.search(text, max(0, len(text) - _LONGEST))
-        at = begun.start() if begun else len(text)
+        shown: list[str] = []
+        at, last = 0, max(0, len(text) - _LONGEST)
+        code = None
+        while code != self._code:
+            code = self._code
+            begun = (_BEGUN_IN_CODE if code else _BEGUN).search(text, max(at, last))
+            end = begun.start() if begun else len(text)
+            at = self._rewrite(text, at, end, last, shown)
         self._held = text[at:]
-        return self._rewrite(text[:at])
+        return self._joined(shown)
 
     def finish(self) -> str:
         """Return the text held back, at the end of the text."""
         text, self._held = self._held, ""
-        return "" if text.startswith("\ue200") and not self._code else self._rewrite(text)
+        shown: list[str] = []
+        if self._code or not _NEVER_WORDS.match(text):
+            self._rewrite(text, 0, len(text), len(text), shown)
+        return self._joined(shown)
 
-    def _rewrite(self, text: str) -> str:
-        shown = _MARKS.sub(self._replacement, text)
-        if text and not self._begun:
-            self._begun = True
-            return shown[1:]
-        return shown
+    def _joined(self, shown: list[str]) -> str:
+        text = "".join(shown)
+        start = 0 if self._begun else 1
+        self._begun = self._begun or bool(text)
+        return text[start:]
+
+    def _rewrite(self, text: str, at: int, end: int, last: int, shown: list[str]) -> int:
+        """Add a part of the text to `shown`; return its end, which is where code begins or ends after `last`."""
+        while found := (_IN_CODE if self._code else _MARKS).search(text, at, end):
+            before = self._code
+            shown += (text[at : found.start()], self._replacement(found))
+            at = found.end()
+            if before != self._code and at > last:
+                return at
+        shown.append(text[at:end])
+        return end
 
     def _replacement(self, found: re.Match[str]) -> str:
         text = found.group()
@@ -105,8 +134,6 @@ class CitationFilter:
             return text
         if ticks := found["fence"] or found["code"]:
             self._read_ticks(ticks, begins_line=bool(found["fence"]))
-            return text
-        if self._code:
             return text
         if (private := found["private"]) is not None:
             return _words_of(private)

@@ -17,11 +17,14 @@ MARKS = {
     "ChatGPT, old": ("It rains :contentReference[oaicite:3]{index=3}, and [oaicite:1] snows", "It rains, and snows"),
     "gpt-oss": ("It rains【1†source】, snows【 2, 3 †L4-L9】 and【turn0search0†x】 hails【4:0†a.pdf】.",
                 "It rains[1], snows[2, 3] and hails."),
+    "gpt-oss, unfinished": ("It rains【1†sou", "It rains"),
     "DeepSeek": ("It rains[citation:1][[citation:2]] and [citation: 3,4].", "It rains[1][2] and [3,4]."),
     "Kimi": ("It rains[^1^] and snows[^2^].", "It rains[1] and snows[2]."),
     "Gemini": ("[cite_start]It rains[cite: 1, 2] and snows [cite: 3-5].", "It rains and snows."),
     "Grok": ('It rains <grok:render card_id="6" type="render_inline_citation"><argument name="citation_id">0</argument>'
              "\n</grok:render>.", "It rains."),
+    "a comment of HTML": ("<!-- a\n\n- `b` -->It<!----> rains\n <!-- c - -- d\n-->\n", "It rains\n \n"),
+    "a comment of HTML, unfinished": ("It rains\n\n<!-- a\n\nb --", "It rains"),
     "Claude": ('<cite index="1-2,3">It rains</cite>, <cite>it snows</cite>', "It rains, it snows"),
 }  # fmt: skip
 WORDS = [
@@ -37,6 +40,11 @@ WORDS = [
     "- ```\n  [^1^]\n\n  [^2^]\n  ```",
     "a[1], b[0][1], \\[x\\], [^1]: [x], 【重要】, 【第1章†注】, 【重要†注】, 《三国》【1】, 【a†b】",
     "end in [cite",
+    "`<!-- a -->` and\n```html\n<!-- b\n\n-->\n```\n~~~\n<!-- c -->\n~~~",
+    "It begins with <!-- here",
+    "```html\n<!-- a\n```\nand `-->` ends it",
+    "a <! b, <!- c, <!DOCTYPE html>, --> d",
+    "It is <!-- never closed " + "x" * 700 + " -->",
     "end in :content",
 ]
 
@@ -88,6 +96,8 @@ def test_marks_are_read_again_where_code_ends_wherever_the_stream_breaks(before:
         ("x <cit y", ""),
         ("~", "~"),
         ("a\n~~", "\n~~"),
+        ("```\n<!-- a", ""),
+        ("a `【1", ""),
     ],
 )
 def test_only_the_beginning_of_a_mark_is_held_back(text: str, held: str) -> None:

@@ -24,6 +24,7 @@ from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World
 from tests.journeys.test_soak import CALLS
 
+FIRST_SEED = int(os.environ.get("ANYTHING_SEED") or 1)
 PLATFORMS = ("telegram", "slack", "discord")
 LENGTHS = {"plain": 30, "slow": 40, "long": 1200, "code": 60, "search": 30}
 COMMANDS = ("new", "stop", "retry", "context", "why", "usage", "memory", "help", "tools")
@@ -288,7 +289,7 @@ async def test_whatever_people_do(world: World, start: Start, caplog: pytest.Log
 
 @pytest.mark.soak
 @pytest.mark.parametrize("bad_luck", [False, True], ids=["", "bad luck"])
-@pytest.mark.parametrize("seed", range(int(os.environ.get("ANYTHING_SEED") or 1), 41))
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + 40))
 async def test_whatever_people_do_forty_times(
     world: World, start: Start, caplog: pytest.LogCaptureFixture, seed: int, bad_luck: bool
 ) -> None:

@@ -230,7 +230,8 @@ class Anything:
                 found.append(f"answer {number} ({answer.tags}) ends after {len(ats)} of {answer.words} words")
             if any(not tag.startswith(f"{chat.number}x") for tag in answer.tags):
                 found.append(f"answer {number} is another chat's: {answer.tags}")
-            if not chat.retried and not any(tag in current for tag in answer.tags):
+            # Who stops a question that they changed keeps the former answer, until the new one has words.
+            if not chat.retried and not chat.stopped and not any(tag in current for tag in answer.tags):
                 found.append(f"answer {number} is of a question that reads otherwise now: {answer.tags}")
         left = [one for one in chat.shown if one.live or STOP in one.buttons]
         found += [f"message {one.id} is never finished: {one.text[:60]!r}" for one in left]

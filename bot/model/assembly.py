@@ -16,6 +16,7 @@ from bot.contract import Usage
 from bot.model.callslots import CallSlot, CallSlots
 from bot.model.endings import meaning_of
 from bot.model.pictures import Pictures
+from bot.model.searched import Sources, sources_in
 from tools.contract.base import Json, ToolCall
 from tools.contract.plaintext import to_plain
 
@@ -81,6 +82,8 @@ class Assembly(ABC):
         """The first event that belongs to none."""
         self.usage: Usage | None = None
         self.pictures = Pictures()
+        self.sources: Sources = ()
+        """Those of the server's own web search."""
         self._slots = CallSlots()
         self._text = SplitCharacters()
         self._reasoning = SplitCharacters()
@@ -156,6 +159,7 @@ class ChatAssembly(Assembly):
         usage = event.get("usage")
         if isinstance(usage, dict):
             self.usage = _usage(usage)
+        self.sources = sources_in(event) or self.sources
         choices = event.get("choices")
         if not choices or not isinstance(choices, list):
             self._pass_over(event)

@@ -16,6 +16,7 @@ from bot.model.callslots import MOST_ARGUMENT_CHARS
 from bot.model.endings import BAD_CALL, BROKEN, CALLS, UNPROVEN, WHOLE, name_of
 from bot.model.failures import NETWORK_ERRORS, dropped
 from bot.model.patience import Patience
+from bot.model.searched import list_cited
 from bot.model.sse import DONE, Decoder, read_event, read_together
 
 _DRAIN_SECONDS = 0.05
@@ -161,6 +162,8 @@ class StreamReading:
         `cut`."""
         if over:
             self.assembly.close(delta)
+            if self.assembly.finish == WHOLE and self.fault is None:
+                delta.text += list_cited("".join((*self.text, delta.text)), self.assembly.sources)
         text, reasoning = delta.text, delta.reasoning
         if reasoning:
             self._reasoning_chars += len(reasoning)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from playground.model import Reply
@@ -9,6 +10,7 @@ from tests.bot.markdown.test_nesting import README
 from tests.bot.safety.test_citations import MARKS
 from tests.journeys.conftest import Start, World
 from tests.journeys.test_enclosures import PLATFORMS, Place
+from tests.journeys.test_stream_shapes import data, event
 
 
 async def test_no_mark_of_any_model_is_seen_while_an_answer_is_written(world: World, start: Start) -> None:
@@ -57,3 +59,22 @@ async def test_a_readme_with_code_in_an_answer_is_one_block(world: World, start:
         [message] = getattr(world, place.platform).screen.of(place.id)
         shown = message.versions[-1].html
         assert re.search(r"Enjoy <(b|strong)>it</", shown) and shown.count("<pre") == 1
+
+
+async def test_sources_beside_an_answer_that_its_text_cites_are_listed_under_it(world: World, start: Start) -> None:
+    """As a server with a web search of its own sends them: Perplexity with every event."""
+    beside = {"search_results": [{"title": "Leaves of tea", "url": "https://tea.example/leaf"}, {"url": "x"}]}
+    events = [
+        json.loads(one) | beside for one in (event(content="Tea is a le"), event(content="af[1]."), event("stop"))
+    ]
+    world.model.script = lambda body: Reply(lines=data(*map(json.dumps, events)))
+    async with start(*PLATFORMS):
+        places = [Place(world, platform) for platform in PLATFORMS]
+        for place in places:
+            place.send("What is tea?")
+        for place in places:
+            await place.until("https://tea.example/leaf")
+
+    for place in places:
+        [message] = getattr(world, place.platform).screen.of(place.id)
+        assert message.text == "Tea is a leaf[1].\n\n[1] Leaves of tea (https://tea.example/leaf)"

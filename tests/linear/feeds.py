@@ -96,6 +96,7 @@ from bot.model import (
     providers,
     rendering,
     responses,
+    searched,
     sse,
     usage,
 )
@@ -850,6 +851,10 @@ FED: dict[str, Callable[[str], object]] = {
         arguments.read_arguments(said) for said in (text, f'{{"query": {text}', f'{{"query": "{text}"}}')
     ],
     "bot.model.assembly.ChatAssembly.add": _chat_stream,
+    "bot.model.searched.list_cited": lambda text: searched.list_cited(f"[1] {text}", [("Tea", "https://a.b/")] * 90),
+    "bot.model.searched.sources_in": lambda text: searched.sources_in(
+        {"citations": [text, {"title": text, "url": text}]}
+    ),
     "bot.model.pictures.Pictures.add": lambda text: [
         pictures.Pictures().add(said) for said in (text, f"data:image/png;base64,{text}", [{"url": text}] * 9)
     ],

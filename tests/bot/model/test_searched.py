@@ -41,6 +41,12 @@ def test_cited_sources_are_listed_unless_the_text_has_their_addresses(text: str,
     assert list_cited(text, [("X [1]", A), ("", B), ("", C)]) == listed
 
 
+def test_a_long_title_is_cut_and_an_odd_address_names_itself() -> None:
+    assert list_cited("[1] [2]", [("tea " * 90, A), ("", "https://[c")]) == (
+        f"\n\n[1] [{('tea ' * 90)[:89]}…]({A})\n[2] [https://\\[c](https://[c)"
+    )
+
+
 def test_of_very_many_sources_twenty_are_listed() -> None:
     many: list[RawJson] = [f"https://a.example/{number}" for number in range(90)]
     text = "".join(f"[{number}]" for number in range(1, 91))

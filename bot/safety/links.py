@@ -199,7 +199,7 @@ class LinkFilter:
         rest = line[lead.end() :]
         mark = rest[:3]
         if not complete and (not mark or _MARKER_PART.fullmatch(rest) or mark in _FENCE_BEGUN):
-            self._awaits = _NEWLINE if len(mark) == 3 else None
+            self._awaits = _NEWLINE if len(mark) == 3 and mark in _FENCE_BEGUN else None
             self._lead.append(lead.group())  # it is the same whatever follows
             return position + lead.end() if lead.group() else None
         line = "".join([*self._lead, line])

@@ -71,7 +71,7 @@ class Chat:
         self.platform, self.number, self.server = platform, number, getattr(world, platform)
         self.questions: list[Question] = []
         self.stopped = False
-        """By the command, which may come before the first word."""
+        """By the command or the button, which may come before the first word."""
         self.retried = False
         """An answer that is asked for again by the command leaves the former one above it."""
         match platform:
@@ -154,6 +154,7 @@ class Chat:
             message, button = pressable[-1] if chance.random() < 0.5 else chance.choice(pressable)
             self.press(message, button)
             self.retried |= button == GO_ON
+            self.stopped |= button == STOP
             return f"press {button} under {message.id}"
         if deed == "command":
             word = chance.choice(COMMANDS)

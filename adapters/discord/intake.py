@@ -39,9 +39,9 @@ FindChat: TypeAlias = Callable[[], Awaitable[ChatId]]
 
 
 class Found(NamedTuple):
-    """A message for the bot, and what must be requested to complete it."""
+    """Something for the bot, and what must be requested to complete it."""
 
-    sent: MessageSent
+    sent: Incoming
     find: FindChat | None = None
     """Returns its chat, if that must be requested."""
     forward: FindMessage | None = None
@@ -72,7 +72,7 @@ class Intake:
 
     def message(self, found: Found) -> None:
         """Store a new message for the bot."""
-        self._take(found.sent, find=found.find, forward=found.forward, whole=found.whole)
+        self._take(found)
 
     def missed(self, channel: int, read: Callable[[], Awaitable[Sequence[Found]]]) -> None:
         """Store what was missed in a channel, before what arrives there from now on."""
@@ -80,18 +80,18 @@ class Intake:
         async def store(before: asyncio.Task[bool] | None) -> bool:
             if before is not None:
                 await asyncio.wait({before})
-            stored = [await self._store(one.sent, None, True, one.find, one.forward, one.whole) for one in await read()]
+            stored = [await self._store(found, None) for found in await read()]
             return all(stored)
 
         self._chain(str(channel), store, f"missed in {channel}")
 
     def edited(self, edited: MessageEdited, find: FindChat | None = None) -> None:
         """Store an edit of a message for the bot."""
-        self._take(edited, find=find)
+        self._take(Found(edited, find))
 
     def deleted(self, deleted: MessageDeleted) -> None:
         """Store the deletion of a message, if it was for the bot."""
-        self._take(deleted)
+        self._take(Found(deleted))
 
     def command(
         self, interaction: discord.Interaction[Any], asked: MessageSent | None = None, *, threads: bool = False
@@ -107,7 +107,7 @@ class Intake:
         # A resumed connection may bring it again when its answer is already written.
         again = interaction.id in self.slots
         slot = self.slots.setdefault(interaction.id, AnswerSlot(interaction.expires_at.timestamp(), free=not pressed))
-        storing = self._take(sent, patient=False)
+        storing = self._take(Found(sent), patient=False)
         # A press is acknowledged without a sign: its effect is visible in the message.
         thinking = None if pressed else bool(sent.target.data["private_answer"])
         acknowledging = self._acknowledge(interaction, storing, slot, again, thinking)
@@ -124,19 +124,12 @@ class Intake:
         self._dropped = self._dropped or bool(self._tasks)
         await end_tasks(*self._tasks)
 
-    def _take(
-        self,
-        incoming: Incoming,
-        *,
-        patient: bool = True,
-        find: FindChat | None = None,
-        forward: FindMessage | None = None,
-        whole: FindMessage | None = None,
-    ) -> asyncio.Task[bool]:
+    def _take(self, found: Found, *, patient: bool = True) -> asyncio.Task[bool]:
+        chat = found.sent.chat
         return self._chain(
-            incoming.chat.thread or incoming.chat.chat,
-            lambda before: self._store(incoming, before, patient, find, forward, whole),
-            f"store {incoming.delivery}",
+            chat.thread or chat.chat,
+            lambda before: self._store(found, before, patient=patient),
+            f"store {found.sent.delivery}",
         )
 
     def _chain(
@@ -153,15 +146,7 @@ class Intake:
         task.add_done_callback(forget)
         return task
 
-    async def _store(
-        self,
-        incoming: Incoming,
-        before: asyncio.Task[bool] | None,
-        patient: bool,
-        find: FindChat | None,
-        forward: FindMessage | None,
-        whole: FindMessage | None,
-    ) -> bool:
+    async def _store(self, found: Found, before: asyncio.Task[bool] | None, *, patient: bool = True) -> bool:
         """Store one delivery after the earlier ones of its channel.
 
         A message that cannot be stored is retried, since Discord does not deliver it a second time; a slash command is
@@ -172,19 +157,19 @@ class Intake:
         backoff = Backoff(self.clock, endless=False)
         while True:
             try:
-                if whole is not None:
-                    incoming, whole = await whole(), None
-                if find is not None:
-                    incoming, find = replace(incoming, chat=await find()), None
-                if forward is not None:
-                    await self.deliver(replace(await forward(), chat=incoming.chat))
-                    forward = None
-                await self.deliver(incoming)
+                if found.whole is not None:
+                    found = found._replace(sent=await found.whole(), whole=None)
+                if found.find is not None:
+                    found = found._replace(sent=replace(found.sent, chat=await found.find()), find=None)
+                if found.forward is not None:
+                    await self.deliver(replace(await found.forward(), chat=found.sent.chat))
+                    found = found._replace(forward=None)
+                await self.deliver(found.sent)
             except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
                 if not patient or (pause := next(backoff, None)) is None:
-                    log.error("discord: %s could not be stored: %s", incoming.delivery, error)
+                    log.error("discord: %s could not be stored: %s", found.sent.delivery, error)
                     return False
-                log.warning("discord: %s could not be stored yet: %s", incoming.delivery, error)
+                log.warning("discord: %s could not be stored yet: %s", found.sent.delivery, error)
                 await self.clock.sleep(pause)
             else:
                 return True

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from tools.documents.trees import attribute_of, kind_of
+
 _SIGNS: Final = {
     "∑": r"\sum", "∏": r"\prod", "∐": r"\coprod", "∫": r"\int", "∬": r"\iint", "∭": r"\iiint", "∮": r"\oint",
     "⋃": r"\bigcup", "⋂": r"\bigcap", "⋁": r"\bigvee", "⋀": r"\bigwedge",
@@ -34,7 +36,7 @@ def _write_all(node: Any) -> str:
 
 
 def _write(node: Any) -> str:
-    kind = _kind(node)
+    kind = kind_of(node)
     if kind == "t":
         return _write_text(node.text or "")
     if kind.endswith("Pr"):
@@ -70,23 +72,19 @@ def _write_sum(node: Any) -> str:
 
 def _write_brackets(node: Any) -> str:
     begin, end = _property(node, "begChr", "("), _property(node, "endChr", ")")
-    inner = [_write_all(one) for one in node if _kind(one) == "e"]
+    inner = [_write_all(one) for one in node if kind_of(one) == "e"]
     between = f" {_BRACES.get(one, one)} " if (one := _property(node, "sepChr", "|")) else " "
     return rf"\left{_BRACES.get(begin, begin)} {between.join(inner)} \right{_BRACES.get(end, end)}"
 
 
 def _write_rows(node: Any) -> str:
-    if _kind(node) == "m":
-        rows = [[_write_all(cell) for cell in row if _kind(cell) == "e"] for row in node if _kind(row) == "mr"]
+    if kind_of(node) == "m":
+        rows = [[_write_all(cell) for cell in row if kind_of(cell) == "e"] for row in node if kind_of(row) == "mr"]
         name = "matrix"
     else:
-        rows, name = [[_write_all(row)] for row in node if _kind(row) == "e"], "aligned"
+        rows, name = [[_write_all(row)] for row in node if kind_of(row) == "e"], "aligned"
     inner = r" \\ ".join(" & ".join(row) for row in rows)
     return rf"\begin{{{name}}} {inner} \end{{{name}}}"
-
-
-def _kind(node: Any) -> str:
-    return node.tag.rpartition("}")[2] if isinstance(node.tag, str) else ""
 
 
 def _of(node: Any, name: str) -> str:
@@ -102,8 +100,8 @@ def _has(node: Any, name: str) -> bool:
 def _property(node: Any, name: str, default: str) -> str:
     """A property of a structure; `default` where it is not written, empty where it is written so."""
     for properties in node:
-        if _kind(properties).endswith("Pr") and (found := properties.find(f"{{*}}{name}")) is not None:
-            return next((value for key, value in found.attrib.items() if key.rpartition("}")[2] == "val"), "")
+        if kind_of(properties).endswith("Pr") and (found := properties.find(f"{{*}}{name}")) is not None:
+            return attribute_of(found, "val")
     return default
 
 
@@ -128,7 +126,7 @@ def _write_root(node: Any) -> str:
 
 def _write_above(node: Any) -> str:
     """A letter with a sign above or a line above or below it."""
-    match _kind(node):
+    match kind_of(node):
         case "acc":
             command = _ACCENTS.get(_property(node, "chr", "\u0302"), r"\hat")
         case "bar":

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tools.documents.trees import attribute_of, is_on
+
 LEVELS: Final = 9
 _DEEPEST: Final = 20
 """Styles that are based on each other, and lists that are named by styles."""
@@ -74,9 +76,9 @@ class Numbering:
         self._styles: dict[str, tuple[_Named, str]] = {}
         for one in _children(numbering, "abstractNum"):
             levels = {_number(level, "ilvl"): _read_level(level) for level in _children(one, "lvl")}
-            self._lists[_attribute(one, "abstractNumId")] = _List(levels, _value(one, "numStyleLink"))
+            self._lists[attribute_of(one, "abstractNumId")] = _List(levels, _value(one, "numStyleLink"))
         for one in _children(numbering, "num"):
-            view = self._views[_attribute(one, "numId")] = _View(_value(one, "abstractNumId"))
+            view = self._views[attribute_of(one, "numId")] = _View(_value(one, "abstractNumId"))
             for changed in _children(one, "lvlOverride"):
                 place = _number(changed, "ilvl")
                 if (start := _value(changed, "startOverride")).isdecimal():
@@ -85,7 +87,7 @@ class Numbering:
                     view.levels[place] = _read_level(level)
         for one in _children(styles, "style"):
             told = one.find("{*}pPr/{*}numPr")
-            self._styles[_attribute(one, "styleId")] = (_read_named(told), _value(one, "basedOn"))
+            self._styles[attribute_of(one, "styleId")] = (_read_named(told), _value(one, "basedOn"))
 
     def take(self, paragraph: Any) -> tuple[str, str] | None:
         """Count a paragraph, and return its number and the separator behind it; None where it has no number."""
@@ -244,7 +246,7 @@ def _read_level(node: Any) -> _Level:
         text=_value(node, "lvlText"),
         style=_value(node, "pStyle"),
         restarts=restart != "0",
-        legal=(legal := node.find("{*}isLgl")) is not None and _attribute(legal, "val") not in ("0", "false", "off"),
+        legal=(legal := node.find("{*}isLgl")) is not None and is_on(legal),
         joined=_value(node, "suff") == "nothing",
     )
 
@@ -263,17 +265,13 @@ def _children(node: Any, name: str) -> Iterable[Any]:
 def _value(node: Any, name: str) -> str:
     """The value of an element within another, or an empty text."""
     found = node.find(f"{{*}}{name}")
-    return "" if found is None else _attribute(found, "val")
+    return "" if found is None else attribute_of(found, "val")
 
 
 def _number(node: Any, name: str) -> int:
-    text = _attribute(node, name)
+    text = attribute_of(node, name)
     return int(text) if text.isdecimal() and len(text) < 4 else 0
 
 
 def _bounded(text: str) -> int:
     return min(int(text), _LARGEST) if text.isdecimal() and len(text) < 10 else 1
-
-
-def _attribute(node: Any, name: str) -> str:
-    return next((value for key, value in node.attrib.items() if key.rpartition("}")[2] == name), "")

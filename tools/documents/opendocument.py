@@ -10,7 +10,7 @@ from tools.documents.findings import Findings, Found
 from tools.documents.kinds import Archive, DocumentUnreadable, Reason
 from tools.documents.plain import MOST_COLUMNS
 from tools.documents.tables import Row, column_name, describe, gather_rows, too_large
-from tools.documents.trees import find_title, parse_xml, split_sections, to_markdown
+from tools.documents.trees import find_title, parse_xml, split_sections, to_markdown, tree_at
 
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
@@ -59,8 +59,8 @@ def read_odt(body: bytes, findings: Findings) -> Iterator[Found]:
 
 def _margins(archive: Archive) -> tuple[list[Found], list[Found]]:
     """The texts at the heads and feet of the pages, each once."""
-    written = archive.read("styles.xml")
-    masters = parse_xml(written).find(f"{_OFFICE}master-styles") if written else None
+    styles = tree_at(archive, "styles.xml")
+    masters = None if styles is None else styles.find(f"{_OFFICE}master-styles")
     found: tuple[list[Found], list[Found]] = ([], [])
     if masters is None:
         return found
@@ -169,8 +169,7 @@ def _write_formulas(archive: Archive, content: Any, findings: Findings) -> None:
     """Put the formulas, which are files of their own, into the text as they were typed, and count other objects."""
     for place, node in enumerate(list(content.iter(f"{_DRAW}object", f"{_DRAW}object-ole"))):
         path = posixpath.normpath(f"{node.get(_HREF) or ''}/content.xml")
-        inside = archive.read(path) if place < _MOST_OBJECTS else b""
-        tree = parse_xml(inside) if inside else None
+        tree = tree_at(archive, path) if place < _MOST_OBJECTS else None
         typed = None if tree is None else tree.find("{*}semantics/{*}annotation")
         frame = node.getparent()
         if typed is not None and typed.text:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,7 +12,7 @@ from tools.documents.kinds import Archive, DocumentUnreadable
 from tools.documents.numberformats import LOCAL, show
 from tools.documents.plain import MOST_COLUMNS
 from tools.documents.tables import HIDDEN, MOST_NOTES, Row, describe, gather_rows, too_large
-from tools.documents.trees import find_title, parse_xml, related
+from tools.documents.trees import find_title, nodes_at, related, tree_at
 
 _UNSAVED = re.compile(
     rb"<(?:\w+:)?c(?=[\s>])([^<>]*+)>\s*+<(?:\w+:)?f(?=[\s/>])(?:[^<>]*+(?<=/)>|[^<>]*+>[^<]*+</(?:\w+:)?f\s*+>)"
@@ -104,7 +102,7 @@ def _beside(archive: Archive, path: str, findings: Findings) -> tuple[list[tuple
         elif kind == "comments":
             notes = dict(_notes(archive, target)) | notes
         elif kind == "drawing":
-            drawn = _tree(archive, target)
+            drawn = tree_at(archive, target)
             if drawn is None:
                 continue
             for body in drawn.iter("{*}txBody"):
@@ -119,26 +117,17 @@ def _beside(archive: Archive, path: str, findings: Findings) -> tuple[list[tuple
 
 def _notes(archive: Archive, path: str) -> Iterator[tuple[str, str]]:
     """The notes of a sheet in their older form, each with its place."""
-    tree = _tree(archive, path)
-    for note in () if tree is None else itertools.islice(tree.iter("{*}comment"), MOST_NOTES):
+    for note in nodes_at(archive, path, "comment")[:MOST_NOTES]:
         runs = (run.text or "" for run in note.iter("{*}t"))
         yield note.get("ref", ""), " ".join("".join(runs).split())
 
 
 def _threads(archive: Archive, path: str) -> Iterator[tuple[str, str]]:
     """The conversations about cells of a sheet, each with its place."""
-    tree, said = _tree(archive, path), dict[str, list[str]]()
-    for one in () if tree is None else itertools.islice(tree.iter("{*}threadedComment"), MOST_NOTES):
+    said: dict[str, list[str]] = {}
+    for one in nodes_at(archive, path, "threadedComment")[:MOST_NOTES]:
         said.setdefault(one.get("ref", ""), []).append(" ".join((one.findtext("{*}text") or "").split()))
     yield from ((place, " / ".join(texts)) for place, texts in said.items())
-
-
-def _tree(archive: Archive, path: str) -> Any:
-    """A part of the document as a tree; None for a missing or damaged one: the rest is read without it."""
-    with contextlib.suppress(DocumentUnreadable):
-        if content := archive.read(path):
-            return parse_xml(content)
-    return None
 
 
 def _unsaved_line(archive: Archive) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from tools.documents.findings import Findings
 from tools.documents.formulas import to_latex
-from tools.documents.kinds import Archive, DocumentUnreadable
-from tools.documents.trees import parse_xml
+from tools.documents.kinds import Archive
+from tools.documents.trees import attribute_of, diagram_words, kind_of, line_of, nodes_at
 
 _DRAWN = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _MOST_COMMENTS = 1000
@@ -47,30 +47,17 @@ def diagrams_of(
     """The words of the diagrams of a slide, which are in parts of their own."""
     paths = {key: path for _, key, path in beside}
     for ids in tree.iter("{*}relIds"):
-        key = next((value for name, value in ids.attrib.items() if name.endswith("}dm")), "")
-        texts = [text for node in _nodes(archive, paths.get(key, ""), "t") if (text := _line(node))]
-        findings.left["diagram's drawing" if texts else "diagram"] += 1
-        if texts:
-            yield f"(diagram: {'; '.join(texts)})"
+        words = diagram_words(archive, paths.get(attribute_of(ids, "dm"), ""))
+        findings.left["diagram's drawing" if words else "diagram"] += 1
+        if words:
+            yield f"(diagram: {words})"
 
 
 def comments_beside(archive: Archive, beside: Sequence[tuple[str, str, str]]) -> Iterator[str]:
     """The comments on a slide."""
     for kind, _, path in beside:
         if kind in ("comments", "comment"):
-            for node in _nodes(archive, path, "cm", "reply")[:_MOST_COMMENTS]:
-                said = next((one for one in node if one.tag.rpartition("}")[2] in ("text", "txBody")), None)
-                if said is not None and (text := _line(said)):
+            for node in nodes_at(archive, path, "cm", "reply")[:_MOST_COMMENTS]:
+                said = next((one for one in node if kind_of(one) in ("text", "txBody")), None)
+                if said is not None and (text := line_of(said)):
                     yield f"Comment: {text}"
-
-
-def _nodes(archive: Archive, path: str, *names: str) -> list[Any]:
-    """The elements of these names in a part; none where there is no such part, or it is damaged."""
-    try:
-        return list(parse_xml(archive.read(path)).iter(*(f"{{*}}{name}" for name in names)))
-    except DocumentUnreadable:
-        return []
-
-
-def _line(node: Any) -> str:
-    return " ".join("".join(node.itertext()).split())

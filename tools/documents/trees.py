@@ -38,22 +38,55 @@ def parse_xml(text: bytes) -> Any:
 
 def find_title(text: bytes) -> str:
     """The title in the metadata of a document, or an empty text."""
-    if not text:
-        return ""
     try:
         found = parse_xml(text).find(".//{http://purl.org/dc/elements/1.1/}title")
     except DocumentUnreadable:
         return ""
-    return "" if found is None else " ".join("".join(found.itertext()).split())
+    return "" if found is None else line_of(found)
+
+
+def tree_at(archive: Archive, path: str) -> Any:
+    """A part of a document as a tree; None for a missing or damaged one: the rest is read without it."""
+    try:
+        return parse_xml(archive.read(path))
+    except DocumentUnreadable:
+        return None
+
+
+def nodes_at(archive: Archive, path: str, *names: str) -> list[Any]:
+    """The elements of these names in a part of a document."""
+    tree = tree_at(archive, path)
+    return [] if tree is None else list(tree.iter(*(f"{{*}}{name}" for name in names)))
+
+
+def diagram_words(archive: Archive, path: str) -> str:
+    """The texts of a diagram of an Office document, whose part is at this path."""
+    return "; ".join(text for node in nodes_at(archive, path, "t") if (text := line_of(node)))
+
+
+def line_of(node: Any) -> str:
+    """The text of an element on one line."""
+    return " ".join("".join(node.itertext()).split())
+
+
+def kind_of(node: Any) -> str:
+    """The name of an element without its namespace; empty for what is no element."""
+    return node.tag.rpartition("}")[2] if isinstance(node.tag, str) else ""
+
+
+def attribute_of(node: Any, name: str) -> str:
+    """The attribute of this name, of whatever namespace; empty where there is none."""
+    return next((value for key, value in node.attrib.items() if key.rpartition("}")[2] == name), "")
+
+
+def is_on(node: Any) -> bool:
+    """A property of an Office document that is written is on, unless its value says otherwise."""
+    return attribute_of(node, "val") not in ("0", "false", "off")
 
 
 def related(archive: Archive, path: str) -> Iterator[tuple[str, str, str]]:
     """What belongs to a part of an Office document: the last word of its kind, its key, and its path."""
-    try:
-        found = parse_xml(archive.read(relations_of(path)))
-    except DocumentUnreadable:  # none, or one that the rest is read without
-        return
-    for one in found.iter("{*}Relationship"):
+    for one in nodes_at(archive, relations_of(path), "Relationship"):
         if one.get("TargetMode") != "External":
             target = posixpath.normpath(posixpath.join("/", posixpath.dirname(path), one.get("Target", "")))
             yield one.get("Type", "").rpartition("/")[2], one.get("Id", ""), target.lstrip("/")

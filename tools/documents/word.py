@@ -15,9 +15,19 @@ from typing import Any, Final
 
 from tools.documents.findings import Findings, Found
 from tools.documents.formulas import to_latex
-from tools.documents.kinds import Archive, DocumentUnreadable
+from tools.documents.kinds import Archive
 from tools.documents.numbering import Numbering
-from tools.documents.trees import parse_xml, related, relations_of
+from tools.documents.trees import (
+    attribute_of,
+    diagram_words,
+    is_on,
+    kind_of,
+    nodes_at,
+    parse_xml,
+    related,
+    relations_of,
+    tree_at,
+)
 
 _DEEPEST_FIELD: Final = 20
 """Fields within each other: the library looks through all of them at each run."""
@@ -42,7 +52,8 @@ def write_plainly(body: bytes, findings: Findings) -> tuple[bytes, list[Found]]:
     tree = parse_xml(archive.read(main))
     sections = list(tree.iter("{*}headerReference", "{*}footerReference"))
     margins = _margins(archive, beside, sections, findings)
-    numbering = Numbering(*(_part(archive, beside, kind) for kind in ("numbering", "styles")))
+    at = dict(reversed(beside.values()))
+    numbering = Numbering(*(tree_at(archive, at.get(kind, "")) for kind in ("numbering", "styles")))
     paths = [main, *(path for kind, path in beside.values() if kind in _NEEDED)]
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as written:
@@ -80,16 +91,6 @@ def _write(
     return written
 
 
-def _part(archive: Archive, beside: Mapping[str, tuple[str, str]], kind: str) -> Any:
-    """The tree of a part beside the main one; None for a part that is missing or cannot be read."""
-    path = next((path for one, path in beside.values() if one == kind), "")
-    try:
-        written = archive.read(path)
-        return parse_xml(written) if written else None
-    except DocumentUnreadable:
-        return None
-
-
 def _write_numbers(tree: Any, numbering: Numbering) -> None:
     """Write the numbers of lists and headings as text: the library counts each list anew, and headings not at all."""
     make = _Maker(tree)
@@ -107,13 +108,11 @@ def _margins(
     found: dict[Found, None] = {}
     seen = set[str]()
     for node in sections:
-        kind, path = beside.get(_attribute(node, "id"), ("", ""))
+        kind, path = beside.get(attribute_of(node, "id"), ("", ""))
         if kind not in ("header", "footer") or path in seen:
             continue
         seen.add(path)
-        try:
-            tree = parse_xml(archive.read(path))
-        except DocumentUnreadable:
+        if (tree := tree_at(archive, path)) is None:
             continue
         flatten(tree, archive, {}, {}, findings)
         text = "\n\n".join(line for one in tree.iter("{*}p") if (line := _line(one)))
@@ -124,13 +123,12 @@ def _margins(
 
 def _comments(archive: Archive, path: str) -> dict[str, str]:
     """The comments by their numbers, each with the name of who wrote it."""
-    written = archive.read(path)
     found: dict[str, str] = {}
-    for one in parse_xml(written).iter("{*}comment") if written else ():
+    for one in nodes_at(archive, path, "comment"):
         text = " ".join(line for node in one.iter("{*}p") if (line := _line(node)))[:_LONGEST_NOTE]
-        author = " ".join(_attribute(one, "author").split())[:100]
+        author = " ".join(attribute_of(one, "author").split())[:100]
         if text:
-            found[_attribute(one, "id")] = f"comment by {author}: {text}" if author else f"comment: {text}"
+            found[attribute_of(one, "id")] = f"comment by {author}: {text}" if author else f"comment: {text}"
     return found
 
 
@@ -147,12 +145,12 @@ def flatten(
         _choose(node)
     nodes: dict[str, list[Any]] = defaultdict(list)
     for node in tree.iter():
-        if isinstance(node.tag, str) and (kind := _kind(node)) in _LOOKED_FOR:
+        if isinstance(node.tag, str) and (kind := kind_of(node)) in _LOOKED_FOR:
             nodes[kind].append(node)
     make = _Maker(tree)
     for node in nodes["vanish"]:
         run = node.getparent().getparent()
-        if _is_on(node) and run is not None and _kind(run) == "r" and run.getparent() is not None:
+        if is_on(node) and run is not None and kind_of(run) == "r" and run.getparent() is not None:
             findings.left["hidden passage"] += any(True for _ in run.iter("{*}t"))
             _remove(run)
     _count(nodes, findings)
@@ -167,7 +165,7 @@ def flatten(
         )
         _replace(node, make.text(f"{base}（{read}）" if read else base))
     for node in nodes["commentReference"]:
-        if told := comments.pop(_attribute(node, "id"), ""):
+        if told := comments.pop(attribute_of(node, "id"), ""):
             _replace(node, make.text(f" ({told}) "))
     for kind in _WRAPPERS:
         for node in nodes[kind]:
@@ -207,27 +205,21 @@ def _tell_diagram(
     if "/diagram" not in node.get("uri", ""):
         return
     ids = node.find("{*}relIds")
-    _, path = beside.get("" if ids is None else _attribute(ids, "dm"), ("", ""))
-    texts: list[str] = []
-    try:
-        written = archive.read(path)
-        for one in parse_xml(written).iter("{*}t") if written else ():
-            texts += [" ".join(text.split()) for text in ["".join(one.itertext())] if text.strip()]
-    except DocumentUnreadable:
-        pass
+    _, path = beside.get("" if ids is None else attribute_of(ids, "dm"), ("", ""))
+    words = diagram_words(archive, path)
     paragraph = next(node.iterancestors("{*}p"), None)
-    if not texts or paragraph is None:
+    if not words or paragraph is None:
         findings.left["diagram"] += 1
         return
     findings.left["diagram's drawing"] += 1
-    paragraph.append(make.run(f" (diagram: {'; '.join(texts)}) "))
+    paragraph.append(make.run(f" (diagram: {words}) "))
 
 
 def _limit_fields(nodes: Mapping[str, list[Any]], make: _Maker) -> None:
     """Write the entry that is chosen in a form, and make fields that are nested deeper than anybody's plain text."""
     open_fields = 0
     for node in nodes["fldChar"]:
-        kind = _attribute(node, "fldCharType")
+        kind = attribute_of(node, "fldCharType")
         open_fields += kind == "begin"
         if (chosen := _chosen_entry(node)) and (run := node.getparent()) is not None:
             run.addnext(make.run(chosen))
@@ -241,8 +233,8 @@ def _chosen_entry(node: Any) -> str:
     found = node.find("{*}ffData/{*}ddList")
     if found is None:
         return ""
-    entries = [_attribute(one, "val") for one in found.findall("{*}listEntry")]
-    places = (_attribute(one, "val") for name in ("result", "default") for one in found.findall(f"{{*}}{name}"))
+    entries = [attribute_of(one, "val") for one in found.findall("{*}listEntry")]
+    places = (attribute_of(one, "val") for name in ("result", "default") for one in found.findall(f"{{*}}{name}"))
     place = next((int(one) for one in places if one.isdecimal() and len(one) < 6), 0)
     return entries[place] if place < len(entries) else ""
 
@@ -253,11 +245,11 @@ def _replace_formula(node: Any, make: _Maker) -> None:
     above = node.getparent()
     if above is None:
         return
-    shown = above if _kind(above) == "oMathPara" else None
+    shown = above if kind_of(above) == "oMathPara" else None
     marks = "$" if shown is None else "$$"
     latex = to_latex(node)
     _replace(node, make.run(f"{marks}{latex}{marks}" if latex else ""))
-    if shown is not None and not any(_kind(one) == "oMath" for one in shown):
+    if shown is not None and not any(kind_of(one) == "oMath" for one in shown):
         _unwrap(shown)
 
 
@@ -307,20 +299,8 @@ class _Maker:
 
 def _line(node: Any) -> str:
     """The text of a paragraph on one line."""
-    parts = (one.text or "" if _kind(one) == "t" else " " for one in node.iter("{*}t", "{*}tab", "{*}br"))
+    parts = (one.text or "" if kind_of(one) == "t" else " " for one in node.iter("{*}t", "{*}tab", "{*}br"))
     return " ".join("".join(parts).split())
-
-
-def _kind(node: Any) -> str:
-    return node.tag.rpartition("}")[2] if isinstance(node.tag, str) else ""
-
-
-def _attribute(node: Any, name: str) -> str:
-    return next((value for key, value in node.attrib.items() if key.rpartition("}")[2] == name), "")
-
-
-def _is_on(node: Any) -> bool:
-    return _attribute(node, "val") not in ("0", "false", "off")
 
 
 def _is_within(node: Any, kind: str) -> bool:

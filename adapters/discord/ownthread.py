@@ -1,6 +1,6 @@
-"""A separate thread for each question in a channel, opened under the question when its answer begins.
+"""Threads that the bot opens: one for each question in a channel, when its answer begins, and archived ones.
 
-https://docs.discord.com/developers/resources/channel#start-thread-from-message
+https://docs.discord.com/developers/resources/channel#start-thread-from-message, …/topics/threads
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from typing import Final
 import discord
 from discord.http import Route
 
-from adapters.discord.errors import FORBIDDEN, GONE
-from bot.contract import Scalar
+from adapters.discord.errors import FORBIDDEN, GONE, translate
+from bot.contract import Clock, Scalar, time_limit
 
 log = logging.getLogger(__name__)
 
+_ARCHIVED: Final = 50083
 THREAD_EXISTS: Final = 160004
 _REFUSED: Final = frozenset({*FORBIDDEN, GONE, 50024, 160005, 160006})
 """Also: not in this channel, a locked thread, the server's limit of threads, and a deleted question.
 https://docs.discord.com/developers/topics/opcodes-and-status-codes#json"""
+_SECONDS: Final = 10.0
+"""For opening an archived thread."""
 _MOST_NAME: Final = 80
 """Characters; Discord takes a hundred."""
 
@@ -78,3 +81,26 @@ class OwnThread:
             return error.code == THREAD_EXISTS
         self.settled = True
         return True
+
+
+def is_archived(error: Exception) -> bool:
+    """Return True if a call was refused because its thread is archived: only a new message opens one."""
+    return isinstance(error, discord.HTTPException) and error.code == _ARCHIVED
+
+
+async def open_again(client: discord.Client, thread: int, clock: Clock) -> bool:
+    """Open an archived thread; return False if the bot may not, as where it is locked.
+
+    Raises:
+        DeliveryError: Discord does not answer now.
+    """
+    route = Route("PATCH", "/channels/{channel_id}", channel_id=thread)
+    try:
+        async with time_limit(clock, _SECONDS):
+            await client.http.request(route, json={"archived": False})
+    except Exception as error:
+        if isinstance(error, discord.HTTPException) and error.status in (400, 403, 404):
+            log.info("discord: the archived thread %d may not be opened (%d)", thread, error.code)
+            return False
+        raise translate(error) from error
+    return True

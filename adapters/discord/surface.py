@@ -22,7 +22,7 @@ import discord
 
 from adapters.discord.errors import FORBIDDEN, GONE, HOOK_CLOSED, PauseAsked, file_refused, translate
 from adapters.discord.limits import BOT_WINDOW, CHANNEL_WINDOW, HOOK_WINDOW, LIMITS, SIGN_WINDOW
-from adapters.discord.ownthread import OwnThread
+from adapters.discord.ownthread import OwnThread, is_archived, open_again
 from adapters.discord.pages import DrawnMarkdown, draw_page, view_of
 from bot.contract import (
     NEXT,
@@ -276,6 +276,8 @@ class DiscordSurface:
             await self._slot.begun.wait()
             if self._slot.closed and self._way(at) is not None:
                 raise DeliveryError("the command was acknowledged too late: its answer will be a message")
+        archived = False
+        """It was, and was opened if the bot may."""
         while True:
             way = self._way(at)
             if way is None:
@@ -290,6 +292,10 @@ class DiscordSurface:
                     await self._settle()
                     return await call(way)
             except Exception as error:
+                if is_archived(error) and not archived:
+                    archived = True
+                    if await open_again(self._client, self._channel.id, self._clock):
+                        continue
                 if not self._closes(way, error):
                     failure = translate(error)
                     if isinstance(failure, MessageGone):

@@ -47,6 +47,7 @@ class Channels:
             Route("GET", "/oauth2/applications/@me", self.app),
             Route("GET", "/applications/@me", self.app),
             Route("GET", "/channels/{channel}", self.channel),
+            Route("PATCH", "/channels/{channel}", self.open),
             Route("POST", "/channels/{channel}/typing", self.typing, bucket="typing"),
             Route("POST", "/channels/{channel}/threads", self.start_thread),
             Route("GET", messages, self.history),
@@ -88,6 +89,22 @@ class Channels:
 
     def channel(self, asked: Asked) -> Answer:
         return Answer(200, payloads.channel(self._place(asked), self.state.clock))
+
+    def open(self, asked: Asked) -> Answer:
+        """Open an archived thread, as whoever may write there can, unless it is locked.
+
+        https://docs.discord.com/developers/resources/channel#modify-channel
+        """
+        place = self._place(asked)
+        if place.kind != THREAD or place.guild is None or asked.fields() != {"archived": False}:
+            raise Refusal(MISSING_PERMISSIONS)
+        self._need(place, _sending(place))
+        if place.locked:
+            raise Refusal(MISSING_PERMISSIONS)
+        place.archived = False
+        body = payloads.channel(place, self.state.clock)
+        self.state.publish("THREAD_UPDATE", lambda _: dict(body), intent=GUILDS, guild=place.guild.id)
+        return Answer(200, body)
 
     def typing(self, asked: Asked) -> Answer:
         place = self._place(asked)
@@ -136,8 +153,7 @@ class Channels:
         said = self._message(place, asked)
         if said.author is not self.state.bot:
             raise Refusal(EDIT_OF_ANOTHER)
-        if place.archived:
-            raise Refusal(ARCHIVED)
+        self._need_open(place)
         limits = self.state.limits
         if limits.rated and self.state.clock.now() - said.created > limits.old_after:
             standing = self._old_edits.draw("old_edits", place.id, limits.old_edits)
@@ -152,11 +168,13 @@ class Channels:
         said = self._message(place, asked)
         if said.author is not self.state.bot:
             self._need(place, "MANAGE_MESSAGES")
+        self._need_open(place)
         self.state.erase(said)
         return Answer(204)
 
     def react(self, asked: Asked) -> Answer:
         place, said, emoji = self._reaction(asked)
+        self._need_open(place)
         if not said.reactions.get(emoji):
             self._need(place, "ADD_REACTIONS")
         who = said.reactions.setdefault(emoji, [])
@@ -165,7 +183,8 @@ class Channels:
         return Answer(204)
 
     def unreact(self, asked: Asked) -> Answer:
-        _, said, emoji = self._reaction(asked)
+        place, said, emoji = self._reaction(asked)
+        self._need_open(place)
         if self.state.bot.id in said.reactions.get(emoji, ()):
             self.reacted(said, emoji, self.state.bot, "REMOVE")
         return Answer(204)
@@ -270,6 +289,14 @@ class Channels:
         if not emoji or (emoji.isascii() and ":" not in emoji):
             raise Refusal(UNKNOWN_EMOJI)
         return place, said, emoji
+
+    def _need_open(self, place: Channel) -> None:
+        """Refuse a change in an archived thread; a new message opens it.
+
+        https://docs.discord.com/developers/topics/threads#active-archived-threads
+        """
+        if place.archived:
+            raise Refusal(ARCHIVED)
 
     def _need(self, place: Channel, permission: str) -> None:
         if not place.may(permission):

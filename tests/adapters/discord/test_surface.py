@@ -111,6 +111,50 @@ async def test_each_page_has_a_nonce_of_its_own(stage: Stage) -> None:
     assert stage.said() == ["same"] * 4
 
 
+async def test_an_answer_goes_on_in_a_thread_that_somebody_archives_meanwhile(stage: Stage) -> None:
+    """Nothing can be changed in an archived thread: openclaw #111148, discord-api-docs #2855."""
+    thread = stage.server.thread(stage.place, "side talk")
+    surface = (await stage.enter()).surface(channel(id=int(thread.id)))
+    ref = await show(surface, Page("Beca"), None, "t1-0")
+
+    stage.server.archive(thread)
+    same = await show(surface, Page("Because"), ref, "t1-0")
+    stage.server.archive(thread)
+    await show(surface, Page("Because of rain.", final=True), ref, "t1-0")
+
+    said = stage.server.screen.of(thread.id)
+    assert same == ref and [one.text for one in said] == ["Because of rain."] and not thread.archived
+
+
+async def test_a_message_that_is_not_needed_is_deleted_in_an_archived_thread(stage: Stage) -> None:
+    thread = stage.server.thread(stage.place, "side talk")
+    surface = (await stage.enter()).surface(channel(id=int(thread.id)))
+    ref = await show(surface, Page("Beca"), None, "t1-0")
+
+    stage.server.archive(thread)
+    await surface.remove(ref)
+
+    assert not stage.server.screen.of(thread.id)
+
+
+async def test_an_archived_thread_that_is_locked_is_left_and_one_that_does_not_open_now_is_tried_again(
+    stage: Stage,
+) -> None:
+    thread = stage.server.thread(stage.place, "side talk")
+    surface = (await stage.enter()).surface(channel(id=int(thread.id)))
+    ref = await show(surface, Page("Beca"), None, "t1-0")
+
+    stage.server.archive(thread)
+    stage.server.faults.add("PATCH /channels/{channel}", Fault(status=429, body='{"retry_after": 60.0}'))
+    with pytest.raises(RateLimited):
+        await show(surface, Page("Because", final=True), ref, "t1-0")
+    stage.server.archive(thread, locked=True)
+    with pytest.raises(Unreachable):
+        await show(surface, Page("Because", final=True), ref, "t1-0")
+
+    assert [one.text for one in stage.server.screen.of(thread.id)] == ["Beca"]
+
+
 async def test_a_deleted_reply_is_noticed_and_can_be_posted_again(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
     ref = await show(surface, Page("Because"), None, "t1-0")

@@ -338,11 +338,19 @@ async def test_an_archived_thread_opens_by_writing_unless_it_is_locked(
     sent = await raw.send(thread, "one")
     server.archive(thread)
 
+    said, one = f"/channels/{thread.id}/messages/{sent.body['id']}", f"/channels/{thread.id}"
     assert (await raw.edit(thread, sent.body["id"], "two")).code == 50083
+    assert (await raw("DELETE", said)).code == 50083
+    assert (await raw("PUT", f"{said}/reactions/%F0%9F%91%80/@me")).code == 50083
     assert (await raw.send(thread, "three")).status == 200
+    assert (await raw.edit(thread, sent.body["id"], "two")).status == 200
+    server.archive(thread)
+    assert (await raw("PATCH", one, {"archived": False})).body["thread_metadata"]["archived"] is False
     assert (await raw.edit(thread, sent.body["id"], "two")).status == 200
     server.archive(thread, locked=True)
     assert (await raw.send(thread, "four")).code == 50083
+    assert (await raw("PATCH", one, {"archived": False})).code == 50013
+    assert (await raw("PATCH", "/channels/20", {"archived": False})).code == 50013
 
 
 async def test_threads_need_a_permission_of_their_own(raw: Raw, server: DiscordServer, place: Channel) -> None:

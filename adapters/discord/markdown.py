@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from adapters.formatting.layout import GAP, Dialect, Line, Verbatim, taken_apart, unnested
 from adapters.formatting.rendered import Rendered
+from adapters.formatting.shortcodes import colons_of_names
 from bot.markdown import (
     Block,
     Code,
@@ -43,7 +44,7 @@ _MARK = re.compile(
     r"|~(?=~)|(?<=~)~|\|(?=\|)|(?<=\|)\||`"
     r"|\](?=\()"  # what only looks like a link
     r"|<(?=[@#:]|a:|t:|id:|/[^<>:\n]{1,100}:\d)"  # what only looks like a mention, an emoji, a time or a command
-    r"|:(?=//)"  # an address that is not a link by now is never one
+    r"|:"  # an address that is not a link by now is never one; what only looks like an emoji; see `_is_plain`
 )
 _BEGIN = re.compile(r"^([ \t]*)(#{1,3}(?= )|-#(?= )|>(?:>>)?(?= )|[-+*](?= )|\d+(?=\. ))", re.MULTILINE)
 
@@ -80,7 +81,8 @@ class _Discord(Dialect):
         if "`" in text:
             self.ticked = True
             text = text.replace("`", self._tick)
-        return _MARK.sub(r"\\\g<0>", text)
+        colons = colons_of_names(text)
+        return _MARK.sub(lambda found: found[0] if _is_plain(found, colons) else f"\\{found[0]}", text)
 
     def inline(self, children: Sequence[Inline]) -> str:
         """Render inline nodes, separating marks that would merge into longer ones."""
@@ -175,6 +177,11 @@ class _Discord(Dialect):
             for line in lines
             for part in line.text.split("\n")
         ]
+
+
+def _is_plain(found: re.Match[str], colons: set[int]) -> bool:
+    """Return True for a colon that begins neither an address nor an emoji."""
+    return found[0] == ":" and found.start() not in colons and not found.string.startswith("//", found.end())
 
 
 def _unquoted(blocks: Sequence[Block]) -> Iterator[Block]:

@@ -7,6 +7,7 @@ import math
 import re
 from typing import Any
 
+from adapters.formatting.shortcodes import colons_of_names
 from adapters.slack.limits import LIMITS
 from adapters.slack.marks import look_alike
 from adapters.slack.mrkdwn import escaped, render
@@ -88,4 +89,4 @@ def _set_off(line: str) -> str:
     safe = escaped(" ".join(line.split()))
     if "`" in safe:
         return look_alike(safe)
-    return f"`{safe}`" if _MARK.search(safe) else f"_{safe}_"
+    return f"`{safe}`" if _MARK.search(safe) or colons_of_names(safe) else f"_{safe}_"

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from adapters.formatting.layout import GAP, Dialect, Line, Verbatim, taken_apart, unnested
 from adapters.formatting.rendered import Rendered
+from adapters.formatting.shortcodes import names_as_code, without_names
 from adapters.slack.marks import as_text, held
 from bot.markdown import Inline, Link, Style, Styled, parse, text_of
 
@@ -50,7 +51,7 @@ class _Mrkdwn(Dialect):
     def link(self, link: Link) -> str:
         label = " ".join(text_of(link.children).split())
         url = escaped(link.url).replace("|", "%7C").replace(" ", "%20")
-        return f"<{url}>" if label in ("", link.url) else f"<{url}|{escaped(label)}>"
+        return f"<{url}>" if label in ("", link.url) else f"<{url}|{escaped(without_names(label))}>"
 
     def code_block(self, text: str, language: str) -> str:
         # Three backticks inside would end the block.
@@ -60,7 +61,7 @@ class _Mrkdwn(Dialect):
         return self.paragraph([Styled("strong", tuple(children))])
 
     def paragraph(self, children: Sequence[Inline]) -> str:
-        drawn = _BORDER.sub(GAP, self.inline(children))
+        drawn = _BORDER.sub(GAP, self.inline(tuple(names_as_code(children))))
         return _FALSE_QUOTE.sub(GAP, as_text(drawn.replace("\ue000", "").replace("\ue001", "")))
 
     def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:

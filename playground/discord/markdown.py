@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TypeAlias
 
+from playground import emoji
+
 Names: TypeAlias = Callable[[str, str], str]
 """What a mention shows: (`user`, `role` or `channel`; id) → its name with its sign."""
 
@@ -37,7 +39,8 @@ _INLINE = re.compile(
     | \b_(?P<low>(?:__|\\[\s\S]|[^\\_])+?)_\b
     | ~~(?P<strike>[\s\S]+?)~~(?!_)
     | \|\|(?P<spoiler>[\s\S]+?)\|\|
-    """,
+    """
+    rf"| (?P<named>{emoji.NAMED})",
     re.VERBOSE,
 )
 _SPANS = {
@@ -154,7 +157,7 @@ def _inline(source: str, names: Names, depth: int = 0) -> Rendered:
         elif kind == "time":
             put(datetime.fromtimestamp(int(found["time"]), UTC).strftime("%Y-%m-%d %H:%M UTC"))
         else:
-            put(found[kind])
+            put(emoji.drawn(found[kind]))
     put(source[at:])
     return Rendered("".join(text), "".join(html))
 

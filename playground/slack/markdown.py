@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from functools import partial
 
+from playground import emoji
 from playground.slack.mrkdwn import Drawn, anchor, angle
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)$")
@@ -113,7 +114,7 @@ def _inline(source: str, names: Mapping[str, str], drawn: Drawn) -> tuple[str, s
         drawn.links.append(match["bare"])
         return keep(match["bare"], anchor(match["bare"], match["bare"]))
 
-    text = html.unescape(_TOKEN.sub(token, source))
+    text = emoji.drawn(html.unescape(_TOKEN.sub(token, source)))
     markup = html.escape(text)
     for pattern, tag in _STYLES:
         text = pattern.sub(_inside, text)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from playground import emoji
+
 _FENCE = re.compile(r"```(.+?)```", re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
 _ANGLE = re.compile(r"<([^<>\n]+)>")
@@ -76,7 +78,7 @@ def angle(inner: str, names: Mapping[str, str], drawn: Drawn) -> tuple[str, str]
     if target.startswith("!"):
         return _span(label or target)
     if re.match(r"(https?://|mailto:)", target, re.IGNORECASE):
-        url, shown = unescape(target), unescape(label or target.removeprefix("mailto:"))
+        url, shown = unescape(target), emoji.drawn(unescape(label)) or unescape(target.removeprefix("mailto:"))
         if not target.lower().startswith("mailto:"):
             drawn.links.append(url)
         return shown, anchor(url, shown)
@@ -115,7 +117,7 @@ class _Reader:
 
     def _line(self, line: str) -> tuple[str, str]:
         quoted = re.match(r"(?:>|&gt;) ?", line)
-        text = unescape(line[quoted.end() :] if quoted else line)
+        text = emoji.drawn(unescape(line[quoted.end() :] if quoted else line))
         markup = html.escape(text)
         for pattern, tag in _STYLES:
             text = pattern.sub(r"\1", text)

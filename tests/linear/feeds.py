@@ -29,7 +29,7 @@ from adapters.discord import events as discord_events
 from adapters.discord import markdown as discord_markdown
 from adapters.discord import webhook as discord_webhook
 from adapters.discord.pages import rendered
-from adapters.formatting import layout
+from adapters.formatting import layout, shortcodes
 from adapters.settings import SlackSettings
 from adapters.slack import errors as slack_errors
 from adapters.slack import events as slack_events
@@ -644,6 +644,9 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.discord.markdown.written": discord_markdown.written,
     "adapters.formatting.layout.taken_apart": layout.taken_apart,
     "adapters.formatting.layout.width": layout.width,
+    "adapters.formatting.shortcodes.colons_of_names": shortcodes.colons_of_names,
+    "adapters.formatting.shortcodes.without_names": shortcodes.without_names,
+    "adapters.formatting.shortcodes.words_with_names": lambda text: list(shortcodes.words_with_names(text)),
     "adapters.web.asking.read_completion": _asked_by_web,
     "adapters.web.runs.Run.show": _grown_on_the_web,
     "adapters.web.surface.WebSurface.draw": lambda text: web_surface.WebSurface(

@@ -88,6 +88,9 @@ EXACT = [
     "*a*_b_ **c**d 这是**粗体：**文字",
     "# Head \\*x\\* **y**",
     "see [label \\*x\\*](https://a.example/_x_*y*)",
+    "2a14:6f42:c::/48 and fe80::b:1 at parser.js:100:14 (server.ts:100:3), key user:id:42 or 1:100:50, 10:30:45",
+    "**a:b:c** and _x:100:y_, x:v:: and std::key::find, 地址2a14:c:1在这里 and [a:b:c](https://a.example/x:b:c)",
+    "# Key user:id:42\n> and 1:100:1\n\n- a:b:c `d:b:e`\n\n| a |\n|---|\n| k:id:1 |",
 ]
 
 
@@ -105,6 +108,19 @@ def test_every_sign_of_a_document_is_read_on_every_screen(markdown: str) -> None
     assert slack.mentions == []
 
 
+def test_an_emoji_that_stands_alone_is_drawn_where_the_client_knows_its_name() -> None:
+    markdown = "Done :tada::rocket: and (:100:). **:key: Keys**! Shipped!:rocket:"
+
+    expected = "Done 🎉🚀 and (💯). 🔑 Keys! Shipped!🚀"
+    assert on_slack(markdown).text == on_discord(markdown) == expected
+
+
+def test_times_and_titles_are_no_names_of_emoji() -> None:
+    markdown = "At 10:30am: bring 3:4:5, see 12:45:30. Note: this: a"
+
+    assert slack_mrkdwn.render(markdown).text == discord_markdown.render(markdown).text == markdown
+
+
 PIECES = st.sampled_from(
     [
         *("*", "_", "~", "`", "**", "~~", "||", "\\*", "\\_", "\\~", "\\`", "\\", "|"),
@@ -119,6 +135,7 @@ PIECES = st.sampled_from(
             "evil.com",
             "http://e.example",
             "me@e.example",
+            "x:100:",
             "e\u0301",
             "👩\u200d👧",
         ),

@@ -83,7 +83,7 @@ async def _take_part(
     from bot.cli.installation import read_version
     from bot.cli.sharing import digests_of
     from bot.contract import SystemClock
-    from bot.intake import Fleet, Role, refuse_differences, refuse_other_bots
+    from bot.intake import Fleet, Membership, Role, refuse_differences, refuse_other_bots
     from bot.store import is_idle_on_server, list_processes, prepare_server
 
     clock, digests = SystemClock(), digests_of(configuration)
@@ -94,17 +94,16 @@ async def _take_part(
         refuse_differences(digests, others)
     await asyncio.to_thread(prepare_server, core.database_url, clock.wall())
     name, role = f"{platform.node()} {os.getpid()}", Role(only or Role.ALL)
-    opening = Fleet.open(
+    member = Membership(
         core.database_url,
-        clock=clock,
+        clock,
         name=name,
-        is_idle=is_idle_on_server,
         version=read_version(),
         configuration=digests,
         may_differ=new_settings,
         role=role,
     )
-    async with opening as fleet:
+    async with Fleet.open(member, is_idle_on_server) as fleet:
         own = core.model_copy(update={"database_url": fleet.address_of(core.database_url)})
         log.info("process %r shares the database with the other processes on it", name)
         if not (role.receives and role.answers):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         refuse_other_bots,
     )
     from bot.intake.fleet import Fleet
+    from bot.intake.membership import Membership
 else:
     __getattr__ = load_late(
         __name__,
@@ -32,5 +33,6 @@ else:
             "agreement": "CLOCK_SECONDS digest digest_of_bot find_differences find_other_bots refuse_differences "
             "refuse_other_bots",
             "fleet": "Fleet",
+            "membership": "Membership",
         },
     )

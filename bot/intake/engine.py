@@ -123,15 +123,13 @@ class Engine:
 
     @classmethod
     @asynccontextmanager
-    async def start(
-        cls, url: str, member: Membership, serve: Callable[[str, str], Awaitable[None]]
-    ) -> AsyncIterator[Engine]:
+    async def start(cls, member: Membership, serve: Callable[[str, str], Awaitable[None]]) -> AsyncIterator[Engine]:
         """Create or update the engine's tables; `serve(place, id)` is called for each assignment once the process
         begins to `take`. Until then the process only adds to the queue."""
         engine = cls(member, serve)
         try:
             # Not in the event loop: it waits for the database, and then needs a loop of its own.
-            await asyncio.to_thread(engine._launch, url)
+            await asyncio.to_thread(engine._launch, member.url)
             yield engine
         finally:
             await asyncio.to_thread(engine._end)

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
-from bot.contract import Backoff, Clock, StoreError
+from bot.contract import Backoff, StoreError
 from bot.intake.agreement import digest_of_bot, refuse_other_bots
 from bot.intake.engine import ENQUEUE, Engine, give_away, prune
 from bot.intake.membership import Membership, lock_entrance
@@ -66,16 +66,14 @@ class Fleet:
 
     shared: ClassVar[bool] = True
 
-    def __init__(
-        self, member: Membership, clock: Clock, is_idle: Callable[[Connection[Any], str], bool], role: Role
-    ) -> None:
+    def __init__(self, member: Membership, is_idle: Callable[[Connection[Any], str], bool]) -> None:
         """
         Args:
             is_idle: returns True if no inbox row of a place is new or running.
         """
-        self.role = role
+        self.role = member.role
         self._member = member
-        self._clock = clock
+        self._clock = member.clock
         self._is_idle = is_idle
         self._serve: Callable[[str], Awaitable[None]]
         self._hint: Callable[[str], object] = lambda _: None
@@ -86,7 +84,7 @@ class Fleet:
         """The tasks by the id of a busy time, including those that have just started."""
         self._engine: Engine | None = None
         self._leaving = asyncio.Event()
-        self._pruned_at = clock.monotonic()
+        self._pruned_at = self._clock.monotonic()
         member.on_hint = self._hear
         self.while_held = member.while_held
         self.connect = member.connect
@@ -96,29 +94,15 @@ class Fleet:
 
     @classmethod
     @asynccontextmanager
-    async def open(
-        cls,
-        url: str,
-        *,
-        clock: Clock,
-        name: str,
-        is_idle: Callable[[Connection[Any], str], bool],
-        version: str = "",
-        configuration: str = "",
-        role: Role = Role.ALL,
-        may_differ: bool = False,
-    ) -> AsyncIterator[Fleet]:
+    async def open(cls, member: Membership, is_idle: Callable[[Connection[Any], str], bool]) -> AsyncIterator[Fleet]:
         """Join the processes on a database that contains the store's tables.
 
         Raises:
             SettingsError, StoreError: as in `Membership.enter`.
         """
-        entering = Membership.enter(
-            url, clock, name=name, version=version, configuration=configuration, role=role, may_differ=may_differ
-        )
-        async with entering as member:
-            fleet = cls(member, clock, is_idle, role)
-            async with Engine.start(url, member, fleet._begin) as fleet._engine:
+        async with member.enter():
+            fleet = cls(member, is_idle)
+            async with Engine.start(member, fleet._begin) as fleet._engine:
                 member.on_sweep, member.on_waiting = fleet._sweep, fleet._engine.ring
                 try:
                     yield fleet

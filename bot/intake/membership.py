@@ -80,18 +80,28 @@ class Membership:
     """The process's row, direct connection and locks."""
 
     def __init__(
-        self, url: str, clock: Clock, *, name: str, version: str, configuration: str, role: str, may_differ: bool
+        self,
+        url: str,
+        clock: Clock,
+        *,
+        name: str,
+        version: str = "",
+        configuration: str = "",
+        role: Role = Role.ALL,
+        may_differ: bool = False,
     ) -> None:
         """
         Args:
             name: the process's name for the operator.
             configuration: what all processes must share, as `NAME=digest` separated by spaces.
+            may_differ: other processes may have another configuration.
         """
         self.id = secrets.randbits(62)
         self.application = f"parley {self.id}"
         """The name of this process's connections, by which the others end them if it is frozen."""
-        self._url = url
-        self._clock = clock
+        self.url = url
+        self.clock = clock
+        self.role = role
         self._may_differ = may_differ
         self._row = (self.id, name, version, configuration, role)
         self.listens = ""
@@ -119,51 +129,34 @@ class Membership:
         """Set when a process has ended."""
         self.end: Callable[[str], NoReturn] = end_at_once
 
-    @classmethod
     @asynccontextmanager
-    async def enter(
-        cls,
-        url: str,
-        clock: Clock,
-        *,
-        name: str,
-        version: str = "",
-        configuration: str = "",
-        role: str = "all",
-        may_differ: bool = False,
-    ) -> AsyncIterator[Membership]:
+    async def enter(self) -> AsyncIterator[Membership]:
         """Join the processes; leaving deletes the row, and releases this process's places.
-
-        Args:
-            may_differ: other processes may have another configuration.
 
         Raises:
             SettingsError: another process has another configuration, or the URL leads to a pooler, or its role cannot
                 write.
             StoreError: the server cannot be reached.
         """
-        member = cls(
-            url, clock, name=name, version=version, configuration=configuration, role=role, may_differ=may_differ
-        )
         try:
-            member._first = await asyncio.to_thread(member._begin)
+            self._first = await asyncio.to_thread(self._begin)
         except BaseException:
-            member._waker.close()
+            self._waker.close()
             raise
-        member._answered = member._steady_since = clock.monotonic()
-        member._thread.start()
+        self._answered = self._steady_since = self.clock.monotonic()
+        self._thread.start()
         try:
-            yield member
+            yield self
         finally:
-            member._leaving = True
-            member._waker.wake()
-            await asyncio.to_thread(member._thread.join)
-            member._waker.close()
+            self._leaving = True
+            self._waker.wake()
+            await asyncio.to_thread(self._thread.join)
+            self._waker.close()
 
     def is_heard(self) -> bool:
         """Return True if the database answered within the last second: so long no process can have replaced this one.
         While it is False, nothing is sent to a platform and no paid call is made."""
-        return self._clock.monotonic() - self._answered < UNHEARD_SECONDS
+        return self.clock.monotonic() - self._answered < UNHEARD_SECONDS
 
     async def do(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
         """Do `work` in a transaction on the direct connection; it must be short, and wait for no lock.
@@ -215,7 +208,7 @@ class Membership:
     def connect(self, options: str = "") -> Connection[Any]:
         import psycopg
 
-        address = psycopg.conninfo.make_conninfo(self._url, options=options, **self.connecting())
+        address = psycopg.conninfo.make_conninfo(self.url, options=options, **self.connecting())
         return psycopg.connect(address, autocommit=True)
 
     # All below runs in the thread, or before it.
@@ -305,7 +298,7 @@ class Membership:
             selector.register(db, selectors.EVENT_READ)
             selector.register(self._waker, selectors.EVENT_READ)
             while not self._leaving:
-                if (now := self._clock.monotonic()) >= beat_at + BEAT_SECONDS:
+                if (now := self.clock.monotonic()) >= beat_at + BEAT_SECONDS:
                     beat_at, self._free = now, True
                     self._beat(db)
                     if self._judge(db) or now >= swept_at + SWEEP_SECONDS:
@@ -316,7 +309,7 @@ class Membership:
                 self._do_work(db)
                 # Notifications that came with the answer to a statement do not wake a `select`.
                 if not self._hear_all(db):
-                    selector.select(max(0.0, beat_at + BEAT_SECONDS - self._clock.monotonic()))
+                    selector.select(max(0.0, beat_at + BEAT_SECONDS - self.clock.monotonic()))
                     self._waker.drain()
 
     def _hear_all(self, db: Connection[Any]) -> bool:
@@ -336,12 +329,12 @@ class Membership:
             self._tell_loop(self.on_hint, payload)
 
     def _beat(self, db: Connection[Any]) -> None:
-        asked = self._clock.monotonic()
-        ahead = db.execute(_BEAT, [self.listens, self._clock.wall(), self.id]).fetchone()
+        asked = self.clock.monotonic()
+        ahead = db.execute(_BEAT, [self.listens, self.clock.wall(), self.id]).fetchone()
         if ahead is None:
             self.end("another process has taken over this one's places, as it did not answer: this one ends")
         else:
-            self._clocks.look(ahead[0], self._clock.monotonic() - asked)
+            self._clocks.look(ahead[0], self.clock.monotonic() - asked)
         # An answer does not prove how long it took: a process that was frozen meanwhile has been replaced.
         if asked - self._answered >= UNHEARD_SECONDS:
             self._steady_since = asked

@@ -169,10 +169,10 @@ class Platforms:
         Raises:
             SettingsError: no platform can be used as configured, or other processes are another bot.
         """
+        self._deliver, self._resume, self._leave, self._off = deliver, resume, leave, off
         async with asyncio.TaskGroup() as group:
             for name, adapter in self.adapters.items():
-                keeping = self._keep(name, adapter, deliver, resume, leave, off)
-                self._kept[name] = group.create_task(keeping, name=f"platform {name}")
+                self._kept[name] = group.create_task(self._keep(name, adapter), name=f"platform {name}")
         if self._refused and not leave.is_set():
             raise SettingsError(self._refused)
 
@@ -189,18 +189,10 @@ class Platforms:
                 task.cancel()
         await end_tasks(*self._listening.values())
 
-    async def _keep(
-        self,
-        name: str,
-        adapter: Adapter,
-        deliver: Deliver,
-        resume: Callable[[str], Awaitable[None]],
-        leave: asyncio.Event,
-        off: Callable[[str], Awaitable[None]],
-    ) -> None:
+    async def _keep(self, name: str, adapter: Adapter) -> None:
         """Run one platform: log in (again and again while it cannot be reached), receive, leave."""
         backoff = Backoff(self.clock)
-        while not (leave.is_set() or self._quiet):
+        while not (self._leave.is_set() or self._quiet):
             try:
                 async with adapter:
                     if self.sessions is not None and isinstance(adapter, Identified):
@@ -208,8 +200,8 @@ class Platforms:
                     self._open.add(name)
                     log.info("%s: logged in", name)
                     backoff.reset()
-                    await self._receive(name, adapter, deliver, resume, leave)
-                    await leave.wait()
+                    await self._receive(name, adapter)
+                    await self._leave.wait()
                     return
             except OtherBot:
                 raise
@@ -218,23 +210,16 @@ class Platforms:
                 self._open.discard(name)
                 if not self._refused:  # the starter reports the last one
                     log.error("%s is off: %s", name, error)
-                await off(name)
+                await self._off(name)
                 self._try_over(name)
                 return
             except Exception as error:  # noqa: BLE001 - logged by `_failed`: the edge around a login
                 self._failed(name, error)
             finally:
                 self._open.discard(name)
-            await wait_for_first(backoff.wait(), leave.wait())
+            await wait_for_first(backoff.wait(), self._leave.wait())
 
-    async def _receive(
-        self,
-        name: str,
-        adapter: Adapter,
-        deliver: Deliver,
-        resume: Callable[[str], Awaitable[None]],
-        leave: asyncio.Event,
-    ) -> None:
+    async def _receive(self, name: str, adapter: Adapter) -> None:
         """Resume unfinished turns, then listen; listen again after any error. The adapter is not left for that: running
         turns of this platform write through it.
 
@@ -242,15 +227,15 @@ class Platforms:
             SettingsError: the platform cannot be used as configured.
         """
         backoff, resumed = Backoff(self.clock), False
-        while not (leave.is_set() or self._quiet):
+        while not (self._leave.is_set() or self._quiet):
             began = self.clock.monotonic()
             try:
                 if not resumed:
-                    await resume(name)
+                    await self._resume(name)
                     resumed = True
                     self._try_over(name)
                 with Contained():
-                    await self._listen(name, adapter, deliver)
+                    await self._listen(name, adapter)
                 return
             except SettingsError:
                 raise
@@ -258,15 +243,13 @@ class Platforms:
                 self._failed(name, error)
             if self.clock.monotonic() - began >= STEADY_SECONDS:
                 backoff.reset()
-            await wait_for_first(backoff.wait(), leave.wait())
+            await wait_for_first(backoff.wait(), self._leave.wait())
 
-    async def _listen(self, name: str, adapter: Adapter, deliver: Deliver) -> None:
+    async def _listen(self, name: str, adapter: Adapter) -> None:
         """Listen until that ends in order, or is no longer wanted."""
         if self._quiet:
             return
-        task = self._listening[name] = asyncio.create_task(
-            self._listen_alone(name, adapter, deliver), name=f"listen {name}"
-        )
+        task = self._listening[name] = asyncio.create_task(self._listen_alone(name, adapter), name=f"listen {name}")
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -274,7 +257,7 @@ class Platforms:
                 await end_tasks(task)
                 raise
 
-    async def _listen_alone(self, name: str, adapter: Adapter, deliver: Deliver) -> None:
+    async def _listen_alone(self, name: str, adapter: Adapter) -> None:
         """Listen; if the platform lets one program listen, when no other process does; never if others receive."""
         if not self.role.receives:
             self._state[name] = "standing by"
@@ -282,7 +265,7 @@ class Platforms:
         if self.locks is None or not isinstance(adapter, Sole) or not adapter.account:
             self._state[name] = "listening"
             async with self._noting(name, adapter):
-                await adapter.listen(deliver)
+                await adapter.listen(self._deliver)
             return
 
         async def take_over() -> None:
@@ -290,7 +273,7 @@ class Platforms:
             self._state[name] = "listening"
             try:
                 async with self._resumed(lock, adapter), self._noting(name, adapter):
-                    await adapter.listen(deliver)
+                    await adapter.listen(self._deliver)
             finally:
                 self._state[name] = "standing by"
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from bot.contract import SystemClock
 from bot.intake import engine, membership
 from bot.intake.fleet import Fleet
+from bot.intake.membership import Membership
 from bot.intake.ownership import Role
 from bot.store.postgres_schema import PROCESSES, for_postgres
 from tests.conftest import RawJson
@@ -79,7 +80,7 @@ class Member:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Member]:
         engine.SELDOM_SECONDS = self.look
-        opening = Fleet.open(self.url, clock=SystemClock(), name=self.name, is_idle=is_idle, role=self.role)
+        opening = Fleet.open(Membership(self.url, SystemClock(), name=self.name, role=self.role), is_idle)
         async with opening as self.fleet:
             with closing(self.fleet.connect()) as self.db:
                 running = asyncio.create_task(self.fleet.run(self.serve, self.hint))

@@ -12,12 +12,13 @@ import pytest
 from bot.contract import OtherBot, SettingsError, StoreError, SystemClock
 from bot.intake import membership
 from bot.intake.membership import Membership
+from bot.intake.ownership import Role
 from tests.conftest import RawJson
 from tests.patience import LATE, PATIENCE
 
 
 def enter(url: str, name: str) -> RawJson:
-    return Membership.enter(url, SystemClock(), name=name)
+    return Membership(url, SystemClock(), name=name).enter()
 
 
 async def until(found: Callable[[], bool]) -> None:
@@ -44,7 +45,7 @@ async def test_a_process_is_known_while_it_is_there(postgres_url: str) -> None:
 
 
 def among(url: str, name: str, configuration: str, *, may_differ: bool = False) -> RawJson:
-    return Membership.enter(url, SystemClock(), name=name, configuration=configuration, may_differ=may_differ)
+    return Membership(url, SystemClock(), name=name, configuration=configuration, may_differ=may_differ).enter()
 
 
 async def test_what_is_told_with_the_answer_to_a_statement_is_heard_at_once(
@@ -108,7 +109,7 @@ async def test_another_bot_is_no_member_whatever_else_may_differ(postgres_url: s
 
 async def test_it_is_known_since_when_somebody_has_always_answered(postgres_url: str) -> None:
     """A process that is replaced passes it on; one that only receives, or a dead one, does not."""
-    async with Membership.enter(postgres_url, SystemClock(), name="gate", role="intake") as gate:
+    async with Membership(postgres_url, SystemClock(), name="gate", role=Role.INTAKE).enter() as gate:
         async with enter(postgres_url, "one") as first:
             assert gate.answered_since < first.answered_since
             async with enter(postgres_url, "two") as two:
@@ -132,7 +133,7 @@ async def test_a_clock_that_differs_from_the_databases_is_told_once(
 
     clock = Ahead()
     ahead = "SELECT 1 FROM workers WHERE ahead BETWEEN 3590 AND 3610 AND seen_at > started_at + interval '0.7 s'"
-    async with Membership.enter(postgres_url, clock, name="one"):
+    async with Membership(postgres_url, clock, name="one").enter():
         await until(lambda: bool(run(postgres_url, ahead)))
         assert caplog.text.count("this machine's clock is 3600.0 s ahead of the database's") == 1
         clock.by = -7.0

@@ -84,7 +84,7 @@ async def test_a_process_takes_no_places_before_it_serves_them(seen: Looks, post
         seen.rows("UPDATE inbox SET state = 'done' RETURNING id")
         served.set()
 
-    async with Fleet.open(postgres_url, clock=SystemClock(), name="starting", is_idle=is_idle) as starting:
+    async with Fleet.open(membership.Membership(postgres_url, SystemClock(), name="starting"), is_idle) as starting:
         with closing(starting.connect()) as db, db.transaction():
             (row,) = db.execute("INSERT INTO inbox (place) VALUES ('slack:C1') RETURNING id").fetchone() or (0,)
             starting.ensure(Marks(db), "slack:C1", row)

@@ -6,16 +6,15 @@
     python -m bench.delivery --platform telegram --chats 100 --left 150000 --wait 60
     python -m bench.delivery --long --chats 1
     python -m bench.delivery --platform telegram --chats 100 --processes 3
-    python -m bench.delivery --everything --save /tmp/figures.json
 
 The bot runs as `python -m bot run` against an emulator with the platform's limits and with what the documented set-up
 grants, and with the default quotas (a day has more tokens only where more is asked than the default is for); the model,
-in a process of its own, writes `--tokens` tokens at `--rate` a second. Bursts: so many questions at once, and
-within `--within` seconds. `--left`: so many of the day's tokens are left when the first question comes (`75%`: a
-quarter is spent), for everybody but admins, after ten questions of that day; `unlimited`: there are no quotas. Steady:
-questions at random (the same ones each time, by `--seed`), at `--load` percent of what the limits carry (a first and a
-last call for each reply: `bench.limits`) and at `--per-second`, for `--steady` minutes each. `--everything`: all loads
-for publishing, about three hours.
+in a process of its own, writes `--tokens` tokens at `--rate` a second. Bursts: so many questions at once, and within
+`--within` seconds. `--left`: so many of the day's tokens are left when the first question comes (`75%`: a quarter is
+spent), for everybody but admins, after ten questions of that day; `unlimited`: there are no quotas. Steady: questions
+at random (the same ones each time, by `--seed`), at `--load` percent of what the limits carry (a first and a last call
+for each reply: `bench.limits`) and at `--per-second`, for `--steady` minutes each. `bench.everything` runs all loads
+for publishing.
 
 *Request*: from the question to the request that the model gets. *Reader waits*: seconds between the model's first token
 and the whole answer in which a quick reader has nothing new to read (`bench.reader`). *First words*: from the question
@@ -388,7 +387,7 @@ def run(setup: Setup, load: Load, model: Model, options: argparse.Namespace) -> 
 def loads_of(setup: Setup, options: argparse.Namespace) -> Iterator[Load]:
     """The loads that were asked for."""
     yield from bursts(options.chats)
-    yield from arrivals([many for many in options.chats if many > 1], options.within, options.seed)
+    yield from arrivals(options.chats[-1:], options.within, options.seed)
     if options.steady:
         rates = [(setup.limits.carries * load / 100, f"{load:g} %") for load in options.load]
         rates += [(rate, "") for rate in options.per_second]
@@ -401,7 +400,7 @@ def options_of(given: Sequence[str] | None = None) -> argparse.Namespace:
     arguments.add_argument("--platform", nargs="+", default=list(SETUPS), choices=list(SETUPS))
     arguments.add_argument("--chats", type=int, nargs="*", default=[1, 20, 100], help="bursts")
     arguments.add_argument(
-        "--within", type=float, nargs="*", default=[], help="seconds, for the same numbers spread out"
+        "--within", type=float, nargs="*", default=[], help="seconds, for the last of these numbers spread out"
     )
     arguments.add_argument("--steady", type=float, default=0.0, help="minutes of each steady load (5 for publishing)")
     arguments.add_argument("--load", type=float, nargs="*", default=[25, 50, 75, 90], help="percent of the limits")
@@ -409,7 +408,6 @@ def options_of(given: Sequence[str] | None = None) -> argparse.Namespace:
     arguments.add_argument(
         "--left", default="", help="of the day's tokens at the first question: 150000, 25%%, unlimited"
     )
-    arguments.add_argument("--everything", action="store_true", help="all loads for publishing")
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--tokens", type=int, default=200)
     arguments.add_argument("--rate", type=float, default=50.0, help="tokens a second")
@@ -417,32 +415,32 @@ def options_of(given: Sequence[str] | None = None) -> argparse.Namespace:
     arguments.add_argument("--processes", type=int, default=1, help="several share a PostgreSQL of the bench's own")
     arguments.add_argument("--wait", type=float, default=120.0, help="seconds after the last question")
     arguments.add_argument("--save", type=Path, help="all figures as JSON, for bench.chart")
-    options = arguments.parse_args(given)
-    if options.everything:
-        options.chats, options.within, options.steady = [1, 20, 100], [2.0, 5.0, 20.0], 5.0
-    return options
+    return arguments.parse_args(given)
+
+
+def run_platform(platform: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Print the table of one platform, a line when it is measured; return its figures."""
+    model = Model(LONG_TOKENS, LONG_RATE) if options.long else Model(options.tokens, options.rate)
+    found: list[dict[str, Any]] = []
+    print(f"\n{HEAD}")
+    for load in loads_of(SETUPS[platform](), options):
+        setup = SETUPS[platform]()
+        figures = run(setup, load, model, options)
+        print(figures.rows(), flush=True)
+        found.append(asdict(figures) | {"platform": platform, "rate": load.rate, "ground": setup.ground})
+    return found
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     options = options_of()
-    model = Model(LONG_TOKENS, LONG_RATE) if options.long else Model(options.tokens, options.rate)
-    length = len(model.answer(1))
-    print(
-        f"{model.tokens} tokens ({length:,} characters) at {model.rate:g} a second; {os.cpu_count()} processors, "
-        f"load {os.getloadavg()[0]:.1f} at the start"
-    )
+    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the start")
     found: list[dict[str, Any]] = []
     for platform in options.platform:
-        print(f"\n{HEAD}")
-        for load in loads_of(SETUPS[platform](), options):
-            setup = SETUPS[platform]()
-            figures = run(setup, load, model, options)
-            print(figures.rows(), flush=True)
-            found.append(asdict(figures) | {"platform": platform, "rate": load.rate, "ground": setup.ground})
-            if options.save:
-                options.save.write_text(json.dumps(found))
-        print(f"\n{setup.name}: {setup.ground}")
+        found += run_platform(platform, options)
+        print(f"\n{found[-1]['setup']}: {found[-1]['ground']}")
+        if options.save:
+            options.save.write_text(json.dumps(found))
 
 
 if __name__ == "__main__":

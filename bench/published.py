@@ -1,7 +1,8 @@
 """What is published of a run of `bench.delivery`: tables in Markdown, and a chart.
 
     python -m bench.published FIGURES.json… --readme            the README's line and table
-    python -m bench.published FIGURES.json… --table             the table of docs/figures.md
+    python -m bench.published FIGURES.json… --table             the first table of docs/figures.md
+    python -m bench.published FIGURES.json… --loads             its table of steady loads
     python -m bench.published FIGURES.json… --chart FILE.svg    the chart of docs/figures.md
 
 The same figures make the same bytes.
@@ -30,6 +31,7 @@ _README = (
     *(("Discord command", "20 at once"), ("Discord mention", "20 at once"), ("Discord mention", "100 at once")),
 )
 _MEDIANS = re.compile(r"([\d.]+) / [\d.]+ s \(([\d.]+) /")
+_SHARE = re.compile(r"([\d.]+) a second \(([\d.]+) %\)")
 _LEFT, _RIGHT, _WIDTH, _ROW = 210, 30, 860, 26
 _FROM, _TO = 0.02, 200.0
 _OURS, _POSSIBLE, _INK, _FAINT = "#2563eb", "#9ca3af", "#1f2937", "#e5e7eb"
@@ -63,12 +65,38 @@ def summary(shown: str) -> str:
 
 
 def table(runs: Sequence[Run]) -> str:
-    """A line for each run: in brackets what is possible."""
+    """A line for each run, without the shares of the limits: in brackets what is possible."""
     head = (
         "| asked by, questions | whole | reader waits p50 / p95 | first words p50 / p95 | longest stop p50 / p95 "
         "| lag p50 / p95 | edits, calls a reply | CPU a reply |\n| --- | --- | --- | --- | --- | --- | --- | --- |"
     )
-    return "\n".join((head, *(_line(run) for run in runs)))
+    return "\n".join((head, *(_line(run) for run in runs if not _SHARE.search(run["load"]))))
+
+
+def loads(runs: Sequence[Run]) -> str:
+    """A line for each share of a platform's limits, the platforms in the order of the first table."""
+    head = (
+        "| asked by, share of the limits | questions | reader waits p50 / p95 | first words p50 / p95 "
+        "| longest stop p50 / p95 | lag p50 / p95 | edits, CPU a reply |\n| --- | --- | --- | --- | --- | --- | --- |"
+    )
+    return "\n".join((head, *(_share_line(run) for run in by_setup(runs) if _SHARE.search(run["load"]))))
+
+
+def by_setup(runs: Sequence[Run]) -> list[Run]:
+    """The runs of each set-up together."""
+    names = list(dict.fromkeys(run["setup"] for run in runs))
+    return sorted(runs, key=lambda run: names.index(run["setup"]))
+
+
+def _share_line(run: Run) -> str:
+    rate, share = _SHARE.findall(run["load"])[0]
+    whole = "" if run["whole"] == run["asked"] else f", {run['whole']:,} whole"
+    whole += f", {run['refused']} calls refused" if run["refused"] else ""
+    return (
+        f"| {run['setup']}, {share} % ({rate} a second) | {run['asked']:,}{whole} | {_seconds(run, 'waits')} "
+        f"| {_seconds(run, 'first')} | {_seconds(run, 'gap')} | {_seconds(run, 'lag')} "
+        f"| {mean(run['edits']):.1f}, {run['cpu']:.3f} s |"
+    )
 
 
 def _line(run: Run) -> str:
@@ -90,7 +118,8 @@ def chart(runs: Sequence[Run]) -> str:
     """Reader waits by load, median to 95th percentile, and what was possible under each, as SVG."""
     parts: list[str] = []
     top = 62
-    for name, group in groupby(runs, key=lambda run: str(run["setup"])):
+    shown = [run for run in by_setup(runs) if not _SHARE.search(run["load"])]
+    for name, group in groupby(shown, key=lambda run: str(run["setup"])):
         parts.append(_text(12, top + 14, name, weight="bold"))
         top += 22
         for run in group:
@@ -145,6 +174,7 @@ def main() -> None:
     arguments.add_argument("figures", type=Path, nargs="+")
     arguments.add_argument("--readme", action="store_true")
     arguments.add_argument("--table", action="store_true")
+    arguments.add_argument("--loads", action="store_true")
     arguments.add_argument("--chart", type=Path)
     options = arguments.parse_args()
     runs = load(options.figures)
@@ -152,6 +182,8 @@ def main() -> None:
         print(readme(runs))
     if options.table:
         print(table(runs))
+    if options.loads:
+        print(loads(runs))
     if options.chart:
         options.chart.write_text(chart(runs))
 

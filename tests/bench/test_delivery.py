@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import everything
 from bench.delivery import UNLIMITED, Figures, Model, Watch, count, environment, evaluate, loads_of, options_of, spend
 from bench.reader import Answer
 from bench.setups import SETUPS, Setup
@@ -136,8 +137,10 @@ def test_without_quotas_nothing_is_counted() -> None:
 
 
 def test_one_command_runs_all_loads_for_publishing() -> None:
-    names = [load.name for load in loads_of(SETUPS["slack"](), options_of(["--everything"]))]
+    parts = [options_of(given.split()) for _, given in everything.PARTS]
+    names = [load.name for options in parts for load in loads_of(SETUPS["slack"](), options)]
 
     assert names[:3] == ["1 at once", "20 at once", "100 at once"]
-    assert {"20 within 20 s", "100 within 2 s", "100 within 5 s", "2.92 a second (90 %)", "8 a second"} < set(names)
-    assert len(names) == 3 + 2 * 3 + 5
+    assert {"100 within 2 s", "100 within 20 s", "8 a second", "500 at once", "2.92 a second (90 %)"} < set(names)
+    assert len(names) == 3 + 3 + 1 + 1 + 4
+    assert [set(options.platform) for options in parts if options.chats != [500]] == [set(SETUPS)] * 3

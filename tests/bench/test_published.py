@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from bench.published import chart, readme, summary, table
+from bench.published import chart, loads, readme, summary, table
 from tests.conftest import RawObject
 
 
@@ -16,7 +16,11 @@ def run_of(setup: str, load: str, waits: float = 0.2) -> RawObject:
     return {"setup": setup, "load": load, "asked": 2, "whole": 2, "bound": possible} | shown | spent
 
 
-RUNS = [run_of("Telegram private", "1 at once"), run_of("Telegram private", "20 at once"), run_of("Slack <x>", "90 %")]
+RUNS = [
+    run_of("Telegram private", "1 at once"),
+    run_of("Telegram private", "20 at once"),
+    run_of("Slack <x>", "8 a second"),
+]
 
 
 def test_a_line_has_what_is_possible_in_brackets() -> None:
@@ -27,9 +31,22 @@ def test_a_line_has_what_is_possible_in_brackets() -> None:
 
 
 def test_refused_calls_and_answers_that_were_lost_are_told() -> None:
-    run = run_of("Slack mention", "90 %") | {"whole": 1, "refused": 7}
+    run = run_of("Slack mention", "8 a second") | {"whole": 1, "refused": 7}
 
     assert "| 1 of 2, 7 calls refused |" in table([run])
+
+
+def test_shares_of_the_limits_have_a_table_of_their_own_by_platform() -> None:
+    steady = run_of("Slack <x>", "2.92 a second (90 %)"), run_of("Telegram private", "13.5 a second (90 %)")
+    lost = run_of("Slack <x>", "2.44 a second (75 %)") | {"asked": 1731, "whole": 1730, "refused": 7}
+    first, second, third = loads([RUNS[0], *steady, lost]).splitlines()[2:]
+
+    assert first.startswith("| Telegram private, 90 % (13.5 a second) | 2 | 0.60 / 0.60 s (0.10 / 0.10) |")
+    assert first.endswith("| 0.05 / 0.05 s (0.00 / 0.00) | 2.5, 0.041 s |")
+    assert second.startswith("| Slack <x>, 90 % (2.92 a second) | 2 |")
+    assert third.startswith("| Slack <x>, 75 % (2.44 a second) | 1,731, 1,730 whole, 7 calls refused |")
+    assert table([*RUNS, *steady]) == table(RUNS)
+    assert chart([*RUNS, *steady]) == chart(RUNS)
 
 
 def test_the_readmes_table_is_a_choice_of_lines_of_the_whole_one() -> None:

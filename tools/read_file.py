@@ -7,7 +7,6 @@ import importlib
 import importlib.util
 import re
 import tempfile
-from collections import OrderedDict
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tools.calling.function import FunctionTool, Late
 from tools.calling.parts import in_parts
 from tools.contract.base import Arguments, ToolContext, ToolError, ToolResult
+from tools.contract.newest import Newest
 
 if TYPE_CHECKING:
     from tools.documents.reading import DocumentReader
@@ -108,7 +108,7 @@ class _Reader:
     def __init__(self) -> None:
         reading: Any = importlib.import_module("tools.documents.reading")
         self._documents: DocumentReader = reading.DocumentReader()
-        self._kept: OrderedDict[bytes, str] = OrderedDict()
+        self._kept: Newest[bytes, str] = Newest(KEPT_FILES)
 
     async def text_of(self, content: bytes, name: str) -> str:
         """The text of a file.
@@ -130,10 +130,7 @@ class _Reader:
                 raise ToolError(f"The file cannot be read: {_WHY[unread.reason]}.", retry=False) from None
             except SandboxFailed as failure:
                 raise ToolError(f"The file cannot be read now: {failure}. Try once more.") from failure
-        self._kept[digest] = text
-        self._kept.move_to_end(digest)
-        if len(self._kept) > KEPT_FILES:
-            self._kept.popitem(last=False)
+        self._kept.put(digest, text)
         return text
 
     async def close(self) -> None:

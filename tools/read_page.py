@@ -6,13 +6,13 @@ import asyncio
 import importlib
 import importlib.util
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from tools.calling.function import FunctionTool, Late
 from tools.calling.parts import in_parts
 from tools.contract.base import Source, ToolContext, ToolError, ToolResult, Unavailable
 from tools.contract.findings import Finding
+from tools.contract.newest import Newest
 from tools.settings import ReadPageSettings
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ReadPage(FunctionTool):
         self._places = asyncio.Semaphore(_PAGES)
         self._turns = asyncio.Semaphore(_READERS)
         self._readers: Readers | None = None
-        self._kept: OrderedDict[str, tuple[float, Page]] = OrderedDict()
+        self._kept: Newest[str, tuple[float, Page]] = Newest(KEPT_PAGES)
         super().__init__(
             self.read,
             self._fetcher,
@@ -121,10 +121,7 @@ class ReadPage(FunctionTool):
             fetched = await fetcher.get(url, pdf=self._pdf, follow=context.follow)
             async with self._turns:
                 page: Page = await extraction.extract(fetched, start=self._started)
-        self._kept[url] = (time.monotonic() + KEPT_SECONDS, page)
-        self._kept.move_to_end(url)
-        while len(self._kept) > KEPT_PAGES:
-            self._kept.popitem(last=False)
+        self._kept.put(url, (time.monotonic() + KEPT_SECONDS, page))
         return page
 
     async def prove(self) -> str:

@@ -14,8 +14,9 @@ import discord
 
 from adapters.discord import compat
 from adapters.discord.events import asked, read_as_quoted
-from bot.contract import LONGEST_TEXT, MessageSent, Newest, Quoted, origin_of
+from bot.contract import LONGEST_TEXT, MessageSent, Quoted, origin_of
 from bot.sentences import say
+from tools.contract.newest import Newest
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,8 @@ from typing import Final, TypeAlias
 import discord
 
 from adapters.discord.events import is_withheld, message_sent
-from bot.contract import TOGETHER_SECONDS, Clock, LogThrottle, MessageSent, Newest, time_limit
+from bot.contract import TOGETHER_SECONDS, Clock, LogThrottle, MessageSent, time_limit
+from tools.contract.newest import Newest
 
 log = logging.getLogger(__name__)
 

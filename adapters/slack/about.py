@@ -19,8 +19,9 @@ from adapters.slack.files import enclosed_in
 from adapters.slack.limits import RESPONSE_SECONDS
 from adapters.slack.people import People
 from adapters.slack.reading import Json, readable, shown_text
-from bot.contract import LONGEST_TEXT, MOST_QUOTED, ChatId, MessageSent, Newest, Quoted, ReplyTarget, origin_of
+from bot.contract import LONGEST_TEXT, MOST_QUOTED, ChatId, MessageSent, Quoted, ReplyTarget, origin_of
 from bot.sentences import say
+from tools.contract.newest import Newest
 
 log = logging.getLogger(__name__)
 

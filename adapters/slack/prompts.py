@@ -16,8 +16,9 @@ from adapters.slack.errors import error_code, translate
 from adapters.slack.limits import PROMPTS_WINDOW
 from adapters.slack.people import People
 from adapters.slack.reading import Json
-from bot.contract import Clock, Newest, RateLimited, Unclear, origin_of
+from bot.contract import Clock, RateLimited, Unclear, origin_of
 from bot.sentences import say
+from tools.contract.newest import Newest
 
 log = logging.getLogger(__name__)
 

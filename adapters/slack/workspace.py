@@ -28,11 +28,11 @@ from bot.contract import (
     Incoming,
     MessageEdited,
     MessageSent,
-    Newest,
     ReplyTarget,
     SettingsError,
     Unreachable,
 )
+from tools.contract.newest import Newest
 
 _MOST_CHANNELS: Final = 5_000
 MOST_NAMED: Final = 5

@@ -9,13 +9,12 @@ https://core.telegram.org/api/updates#message-related-event-sequences
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count, islice
 from typing import Any, Final
 
-from bot.contract import Newest
+from tools.contract.newest import Newest
 
 _APART: Final = -1_000_000_000_000
 """Supergroups and channels have ids from here downwards."""
@@ -30,7 +29,7 @@ class Numbers:
     """The messages that one process has seen."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[int, int], None] = OrderedDict()
+        self._known: Newest[tuple[int, int], None] = Newest(_KEPT)
         self._newest: dict[int, int] = {}
         self._under_way: dict[int, set[asyncio.Event]] = {}
         self.lost: Newest[tuple[int, str], tuple[int, Mapping[str, Any]]] = Newest(_LOST)
@@ -46,9 +45,7 @@ class Numbers:
             return
         row = _row(chat["id"])
         self._newest[row] = max(number, self._newest.get(row, 0))
-        self._known[row, number] = None
-        if len(self._known) > _KEPT:
-            self._known.popitem(last=False)
+        self._known.put((row, number), None)
 
     def newest(self, chat: int) -> int:
         """Return the highest number known where `chat` is numbered; 0 if none is."""

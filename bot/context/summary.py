@@ -23,7 +23,6 @@ from bot.contract import (
     Entry,
     Metrics,
     ModelError,
-    Newest,
     StoreError,
     SystemEntry,
     ToolEntry,
@@ -47,6 +46,7 @@ from bot.safety import (
 )
 from bot.store import History, HistoryRow
 from bot.toolsyntax import parse
+from tools.contract.newest import Newest
 from tools.programs.cancelling import Contained, end_tasks
 
 log = logging.getLogger(__name__)

@@ -92,7 +92,6 @@ from bot.contract.messages import (
     parse_button,
 )
 from bot.contract.metrics import Metrics
-from bot.contract.newest import Newest
 from bot.contract.origin import OURS, OUTSIDE, is_from_outside, join_origins
 from bot.contract.permits import Permits, allow_everything, matches
 from bot.contract.recall import (

@@ -11,13 +11,13 @@ from bot.contract import (
     File,
     FileWithheld,
     MessageRef,
-    Newest,
     Refused,
     ReplyTarget,
     RightMissing,
     Surface,
     SurfaceLimits,
 )
+from tools.contract.newest import Newest
 
 T = TypeVar("T")
 _MOST: Final = 20

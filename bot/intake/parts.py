@@ -24,11 +24,11 @@ from bot.contract import (
     Clock,
     Incoming,
     MessageSent,
-    Newest,
     Quoted,
     StoreError,
 )
 from bot.store import Store
+from tools.contract.newest import Newest
 from tools.programs.cancelling import begin_in, end_tasks
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import asyncio
 import json
 import logging
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -33,6 +33,7 @@ from tools.contract.base import (
     Unavailable,
 )
 from tools.contract.languages import Words, in_language
+from tools.contract.newest import Newest
 from tools.contract.payments import Bill
 from tools.programs.cancelling import Contained, end_tasks, is_cancelled
 
@@ -40,6 +41,8 @@ log = logging.getLogger(__name__)
 
 Condense: TypeAlias = Callable[[ToolCall, str], Awaitable[str | None]]
 """Shortens a long result; returns None if it cannot. Never raises."""
+
+Specs: TypeAlias = tuple[ToolSpec, ...]
 
 STATUS_CHARS = 60
 CACHE_ENTRIES = 512
@@ -96,16 +99,16 @@ class ToolRegistry:
         self._result_chars = result_chars
         self._now = now
         self._sleep = sleep
-        self._cache: OrderedDict[str, _Kept] = OrderedDict()
+        self._cache: Newest[str, _Kept] = Newest(CACHE_ENTRIES)
         self._running: dict[str, asyncio.Task[ToolResult]] = {}
-        self._recent: OrderedDict[tuple[str, str], deque[tuple[float, object]]] = OrderedDict()
+        self._recent: Newest[tuple[str, str], deque[tuple[float, object]]] = Newest(4096)
         """For each chat and tool, its calls of the last minute, and the batch of each."""
         self._missing = dict(unavailable or {})
         self._wanted = set(wanted)
         self._broken = set(broken)
         self._sources: list[ToolSource] = []
         self._closed = False
-        self._told: OrderedDict[tuple[int, ...], tuple[tuple[ToolSpec, ...], tuple[ToolSpec, ...]]] = OrderedDict()
+        self._told: Newest[tuple[int, ...], tuple[Specs, Specs]] = Newest(KINDS_OF_PERSONS)
 
     @property
     def unavailable(self) -> Mapping[str, str]:
@@ -203,7 +206,7 @@ class ToolRegistry:
         """The sources' keys, which must never be shown."""
         return tuple(secret for source in self._sources for secret in source.secrets)
 
-    def specs(self, permits: Callable[[str], bool] | None = None) -> tuple[ToolSpec, ...]:
+    def specs(self, permits: Callable[[str], bool] | None = None) -> Specs:
         """Return the tools for models: ours in the table's order, then the sources', with duplicates distinguished.
 
         Args:
@@ -215,14 +218,11 @@ class ToolRegistry:
             every = tuple(spec for spec in every if permits(spec.name))
         # The compared specs are kept with the key, so no id in it is another object's.
         key = tuple(map(id, every))
-        if key not in self._told:
-            self._told[key] = (every, told_apart(every))
-            while len(self._told) > KINDS_OF_PERSONS:
-                self._told.popitem(last=False)
-        self._told.move_to_end(key)
-        return self._told[key][1]
+        told = self._told.get(key) or (every, told_apart(every))
+        self._told.put(key, told)
+        return told[1]
 
-    def foreign(self) -> tuple[ToolSpec, ...]:
+    def foreign(self) -> Specs:
         """Return the tools of the sources with their own descriptions."""
         listed = (spec for source in self._sources for spec in source.specs() if spec.name not in self._tools)
         return tuple(spec for spec in listed if not self._is_off(spec.name))
@@ -331,9 +331,7 @@ class ToolRegistry:
                 return await self._guarded(tool, arguments, context, seconds)
             raise
         if own and result.ok and not result.files and len(result.text) <= CACHE_CHARS:
-            self._cache[key] = _Kept(result, self._now() + spec.cache_seconds)
-            while len(self._cache) > CACHE_ENTRIES:
-                self._cache.popitem(last=False)
+            self._cache.put(key, _Kept(result, self._now() + spec.cache_seconds))
         if own:
             return result
         return replace(result, status=ToolStatus.CACHED if result.ok else result.status, dollars=0.0)
@@ -371,16 +369,14 @@ class ToolRegistry:
     def _wait(self, spec: ToolSpec, context: ToolContext) -> float:
         """Return the seconds until this chat may call this tool again; count the call if it may now."""
         now, key = self._now(), (context.scope, spec.name)
-        times = self._recent.setdefault(key, deque())
-        self._recent.move_to_end(key)
+        times = self._recent.get(key, deque())
+        self._recent.put(key, times)
         while times and times[0][0] <= now - 60.0:
             times.popleft()
         begun = context.together is not None and any(together is context.together for _, together in times)
         if len(times) >= spec.per_minute and not begun:
             return times[-spec.per_minute][0] + 60.0 - now
         times.append((now, context.together))
-        while len(self._recent) > 4096:
-            self._recent.popitem(last=False)
         return 0.0
 
     async def _fitted(self, call: ToolCall, result: ToolResult) -> str:

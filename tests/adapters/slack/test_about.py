@@ -9,12 +9,13 @@ import pytest
 
 from adapters.slack import about
 from adapters.slack.adapter import SlackAdapter
-from bot.contract import EnclosureKind, Incoming, MessageSent, Newest, StoreError
+from bot.contract import EnclosureKind, Incoming, MessageSent, StoreError
 from playground.faults import Fault
 from playground.slack import SlackServer
 from tests.adapters.slack.conftest import until
 from tests.conftest import FakeClock, RawJson
 from tests.patience import PATIENCE
+from tools.contract.newest import Newest
 
 
 class Inbox:

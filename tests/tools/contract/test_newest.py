@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.contract import Newest
+from tools.contract.newest import Newest
 
 
 def test_the_oldest_goes_and_what_comes_again_is_new() -> None:

@@ -153,6 +153,9 @@ class Registry:
 
     def _call_in(self, item: dict[str, Any], *, tagged: bool) -> Found | None:
         key, name, holder = self._name_in(item)
+        if not key and tagged and len(item) == 1:  # the name itself is the key
+            [(name, value)] = item.items()
+            return Found(self.name(name), value) if self.name(name) in self and isinstance(value, dict) else None
         if not key or (not tagged and name not in self and not _has_arguments(holder, item)):
             return None
         properties = self.properties(name)
@@ -163,7 +166,7 @@ class Registry:
                 arguments = self.arguments_in(source[argument_key])
                 if arguments is None and key == "tool" and argument_key in properties:
                     continue  # a flat call of a tool with a parameter of that name
-                if arguments is None or (not tagged and _is_schema(arguments, properties)):
+                if arguments is None or _is_schema(arguments, properties):
                     return None
                 return Found(name, arguments)
         rest = {other: value for other, value in item.items() if other != key}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bot.toolsyntax.families import NOISE
+from bot.toolsyntax.tokens import NOISE
 
 HIGH: Final = ("\ud800", "\udbff")
 """The first halves of characters that are sent in two."""

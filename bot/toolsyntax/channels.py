@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from bot.toolsyntax.arguments import Found, Registry
 from bot.toolsyntax.bodies import Bodies
-from bot.toolsyntax.families import HEAD_TOKENS, MESSAGE_ENDS, Marker
+from bot.toolsyntax.families import HEAD_TOKENS, MESSAGE_ENDS, OPENERS, Marker
 from bot.toolsyntax.outcomes import BROKEN, UNFINISHED, Outcome, fired
 from bot.toolsyntax.reader import PARTIAL, Reader, Steps
 
@@ -17,6 +17,8 @@ _CHANNELS: Final = frozenset({"analysis", "commentary", "final"})
 _ROLES: Final = ("assistant", "user", "system", "developer", "tool", "functions.")
 _MOST_WORDS: Final = 4
 _PEOPLE: Final = frozenset({"", "assistant", "user", "all"})
+_NOBODY: Final = "self"
+"""The recipient of a thought (Muse)."""
 _TOKEN: Final = re.compile("<")
 
 
@@ -32,12 +34,12 @@ class Head(NamedTuple):
     @property
     def is_call(self) -> bool:
         """The message is for a tool."""
-        return self.recipient not in _PEOPLE
+        return self.recipient not in _PEOPLE and self.recipient != _NOBODY
 
     @property
     def is_thought(self) -> bool:
         """The message is for nobody: an analysis, or a turn of somebody else that the model invents."""
-        return self.channel == "analysis" or self.role not in ("", "assistant")
+        return self.recipient == _NOBODY or self.channel == "analysis" or self.role not in ("", "assistant")
 
 
 class Channels:
@@ -77,6 +79,15 @@ class Channels:
         r.drop()
         meant = recipient.group(1) if recipient else ""
         return Head("".join(role), "".join(channel), meant, whole)
+
+    def wraps_call(self) -> Steps[bool]:
+        """Return True if the message after its head holds a call in another notation (Muse). Consumes nothing."""
+        r = self._reader
+        start = r.hold()
+        opener = (yield from r.match(OPENERS)) if (yield from r.skip()) == "<" else None
+        r.rewind(start)
+        r.drop()
+        return isinstance(opener, Marker)
 
     def call(self, head: Head) -> Steps[Outcome]:
         """Read the call in the message after its head."""

@@ -19,7 +19,6 @@ from bot.toolsyntax.families import (
     ANALYSIS,
     ANYWHERE,
     HARMONY,
-    HEADS,
     INNER_ENDS,
     LINE_HEADS,
     MARKERS,
@@ -34,9 +33,11 @@ from bot.toolsyntax.marks import Marks
 from bot.toolsyntax.outcomes import Outcome, Verdict
 from bot.toolsyntax.pieces import Call, Piece, Schema, Text, Withdrawn
 from bot.toolsyntax.protected import Visible
-from bot.toolsyntax.reader import Reader, Steps
+from bot.toolsyntax.reader import Reader, Steps, end_of
 from bot.toolsyntax.scan import JsonScan
 from bot.toolsyntax.tagged import Tagged, TaggedCalls
+from bot.toolsyntax.tokens import HEADS
+from bot.toolsyntax.turns import Turns
 from bot.toolsyntax.untagged import Untagged
 
 _FIRST: Final = "".join(sorted({marker.written[0] for marker in MARKERS}))
@@ -73,6 +74,7 @@ class Detector:
         self._fences = Fences(
             self._reader, self._visible, None if nested else lambda: Detector(tools, nested=True), self._registry
         )
+        self._turns = Turns(self._reader, self._visible, self._fences, self._guard)
         self._in_word = False
         self._plain_until = 0
         """Up to here a line was found not to be a call; it is not tried again."""
@@ -139,6 +141,9 @@ class Detector:
 
     def _run(self) -> Steps[None]:
         r, v = self._reader, self._visible
+        if self._fences.inner is not None:
+            yield from self._turns.first()
+            self._fenced()
         while True:
             if r.pos >= len(r.text):
                 if r.ended:
@@ -147,7 +152,7 @@ class Detector:
                 continue
             c = r.text[r.pos]
             if c.isspace():
-                end = _end_of(_SPACES, r.text, r.pos)
+                end = end_of(_SPACES, r.text, r.pos)
                 self._show(r.text[r.pos : end])
                 r.pos = end
             elif v.blank and r.offset >= self._plain_until and (yield from self._line(c)):
@@ -159,7 +164,7 @@ class Detector:
             elif not v.inline and c in _FIRST and not (self._in_word and c.isalpha()):
                 yield from self._marker()
             else:
-                end = _end_of(_PLAIN, r.text, r.pos + 1)
+                end = end_of(_PLAIN, r.text, r.pos + 1)
                 self._show(r.text[r.pos : end])
                 r.pos = end
 
@@ -197,6 +202,8 @@ class Detector:
             head = yield from r.match(LINE_HEADS, {})
             if isinstance(head, Marker):
                 r.rewind(start)
+                if head.written.startswith("assistantc"):
+                    r.pos += len("assistant")
                 if (yield from self._message("<|start|>" if c == "t" else "<|channel|>", start)):
                     r.drop()
                     return True
@@ -260,26 +267,17 @@ class Detector:
         after = r.offset
         self._in_word = False
         match marker.role:
-            case Role.CONTROL:
-                if marker.written[0] == "✿":
-                    yield from r.skip(COLONS)
+            case Role.CONTROL | Role.ROLE | Role.END | Role.WRAP | Role.WRAP_END:
+                yield from self._mark(marker, start)
                 r.drop()
             case Role.MESSAGE:
                 yield from self._message(marker.written, start)
-                r.drop()
-            case Role.ROLE:
-                yield from self._marks.role()
-                r.drop()
-            case Role.END | Role.WRAP | Role.WRAP_END:
-                syntax = self._marks.ends() if marker.role is Role.END else self._marks.wraps(marker)
-                if not (yield from syntax):
-                    self._show(r.taken(start))
                 r.drop()
             case Role.THINK | Role.THINK_END:
                 yield from self._thought(marker, start)
                 r.drop()
             case Role.TAG | Role.PARAMETER | Role.KEY | Role.VALUE:
-                self._quoted.add(_element_of(marker))
+                self._quoted.add(marker.element)
                 self._show(r.taken(start))
                 r.drop()
             case role if role is Role.CLOSE or role in INNER_ENDS:
@@ -300,6 +298,25 @@ class Detector:
                     r.drop()
                     yield from self._after(tagged)
         self._bodies.fenced = False
+
+    def _mark(self, marker: Marker, start: int) -> Steps[None]:
+        """Read a token, or a tag, around an answer; show it if it is a word."""
+        r, written = self._reader, marker.written
+        match marker.role:
+            case Role.CONTROL:
+                if written[0] == "✿":
+                    yield from r.skip(COLONS)
+                yield from self._turns.after(written)
+                return
+            case Role.ROLE:
+                yield from self._turns.begin()
+                return
+            case Role.END:
+                syntax = (yield from self._marks.ends()) or (yield from self._turns.goes_on(written, start))
+            case _:
+                syntax = yield from self._marks.wraps(marker)
+        if not syntax:
+            self._show(r.taken(start))
 
     def _thought(self, marker: Marker, start: int) -> Steps[None]:
         """Read reasoning after its opener, or the end of reasoning without one."""
@@ -335,6 +352,8 @@ class Detector:
             return False
         v.drop_spaces()
         if head.whole and head.is_call:
+            if (yield from self._channels.wraps_call()):
+                return True  # in another notation, which follows
             outcome = yield from self._channels.call(head)
             tagged = Tagged(outcome, HARMONY, Body.JSON)
             self._fire(outcome, r.taken(start), HARMONY.name, Body.JSON)
@@ -348,7 +367,7 @@ class Detector:
     def _stray(self, marker: Marker, start: int) -> Steps[None]:
         """Read a closer without an opener: syntax at the beginning or end of a line, a word in the middle."""
         r, v = self._reader, self._visible
-        quoted = (marker.family.name if marker.family is not None else _element_of(marker)) in self._quoted
+        quoted = (marker.family.name if marker.family is not None else marker.element) in self._quoted
         if not quoted and (v.blank or marker.role is Role.CLOSE) and (yield from self._marks.ends_line()):
             v.drop_spaces()
         elif quoted or not v.blank or marker.role is not Role.CLOSE:
@@ -365,7 +384,7 @@ class Detector:
         if opener.written[:2] in _SPECIAL and (yield from self._guard.precedes_call(line=not v.blank)):
             yield from self._give_up(start)
             return
-        self._quoted.add(family.name if family is not None else _element_of(opener))
+        self._quoted.add(family.name if family is not None else opener.element)
         self._show(r.taken(start))
 
     def _unknown(self, start: int) -> Steps[bool]:
@@ -416,18 +435,6 @@ class Detector:
             known = found.name in self._registry
             problem = "" if known else f"there is no tool {found.name!r}"
             self._visible.add(Call(found.name, found.arguments, known, raw, problem))
-
-
-def _element_of(marker: Marker) -> str:
-    """Return the name of the element that a tag begins or ends."""
-    return marker.written.strip("</=> 0123456789")
-
-
-def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
-    """Return the end of a pattern that matches everywhere, if only an empty text."""
-    found = pattern.match(text, start)
-    assert found is not None
-    return found.end()
 
 
 def parse(text: str, tools: Mapping[str, Schema]) -> tuple[str, list[Call]]:

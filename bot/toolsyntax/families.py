@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from bot.toolsyntax.tokens import CONTROL_TOKENS, ENDINGS, HEADS, MESSAGES, TURNS
+
 
 class Body(enum.Enum):
     """The content between an opener and its closer."""
@@ -23,6 +25,8 @@ class Body(enum.Enum):
     INVOKE = "invoke XML"
     PYTHON = "Python call list"
     BRACES = "name{key:value}"
+    XTML = "<|open|>argument elements"
+    ARROWS = "{key => value}"
 
 
 class Role(enum.Enum):
@@ -101,8 +105,16 @@ J, N, E, P, V, Y = Body.JSON, Body.NAMED, Body.ELEMENT, Body.PAIRS, Body.INVOKE,
 HARMONY: Final = Family("harmony", (), ("<|call|>",), ())
 """Opened by the head of a message with a recipient (`channels.py`)."""
 
+BRACKETED: Final = Family("bracketed", ("[TOOL_CALL]",), ("[/TOOL_CALL]",), (Body.ARROWS,))
+
 FAMILIES: Final = (
-    Family("tool_call", ("<tool_call>",), ("</tool_call>",), (J, N, E, P, V, Y)),
+    Family(
+        "tool_call",
+        ("<tool_call>", "<tool_call:opensource>", "<zyphra_tool_call>", "<longcat_tool_call>"),
+        ("</tool_call>", "</tool_call:opensource>", "</zyphra_tool_call>", "</longcat_tool_call>"),
+        (J, N, E, P, V, Y),
+        ("<tool_sep>",),
+    ),
     Family("python_tag", ("<|python_tag|>",), (), (J, Y)),
     Family("mistral", ("[TOOL_CALLS]",), ("[/TOOL_CALLS]",), (J, N), ("[ARGS]", "[CALL_ID]")),
     Family(
@@ -132,8 +144,18 @@ FAMILIES: Final = (
     Family("doubao", ("<|FunctionCallBegin|>",), ("<|FunctionCallEnd|>",), (J,)),
     Family("seed", ("<seed:tool_call>",), ("</seed:tool_call>",), (E, J)),
     Family("minimax", ("<minimax:tool_call>",), ("</minimax:tool_call>",), (V, J)),
-    Family("function_calls", ("<function_calls>",), ("</function_calls>",), (V, E, J)),
-    Family("tool_calls", ("<tool_calls>",), ("</tool_calls>",), (J, E, P, V, Y)),
+    Family(
+        "function_calls",
+        ("<function_calls>", "<atem:function_calls>"),
+        ("</function_calls>", "</atem:function_calls>"),
+        (V, E, J),
+    ),
+    Family(
+        "tool_calls",
+        ("<tool_calls>", "<tool_calls:opensource>"),
+        ("</tool_calls>", "</tool_calls:opensource>"),
+        (J, E, P, V, Y),
+    ),
     Family("nemotron", ("<TOOLCALL>",), ("</TOOLCALL>",), (J, Y)),
     Family("functools", ("functools",), (), (J,), words=False),
     Family("command", ("<|START_ACTION|>",), ("<|END_ACTION|>",), (J,)),
@@ -146,6 +168,12 @@ FAMILIES: Final = (
     Family("qwen_agent", ("✿FUNCTION✿",), (), (N,), ("✿ARGS✿",), colons=True),
     HARMONY,
     Family("internlm", ("<|action_start|>", "<|plugin|>"), ("<|action_end|>",), (J,)),
+    Family("kimi_k3", ("<|open|>tools<|sep|>",), ("<|close|>tools<|sep|>", "<|close|>call<|sep|>"), ()),
+    Family("apertus", ("<|tools_prefix|>",), ("<|tools_suffix|>",), (J,)),
+    BRACKETED,
+    Family("function_call", ("<function_call>",), ("</function_call>",), (J, N, Y)),
+    # Words that other XML has, too.
+    Family("tools", ("<tools>", "<tool>"), ("</tools>", "</tool>"), (J,), words=False),
 )
 
 ELEMENTS: Final = (
@@ -155,77 +183,16 @@ ELEMENTS: Final = (
     ("invoke", " ", Body.INVOKE),
     ("｜DSML｜invoke", " ", Body.INVOKE),
     ("steptml:invoke", " ", Body.INVOKE),
+    ("atem:invoke", " ", Body.INVOKE),
 )
-PARAMETERS: Final = ("parameter", "｜DSML｜parameter", "steptml:parameter")
+PARAMETERS: Final = ("parameter", "｜DSML｜parameter", "steptml:parameter", "atem:parameter")
+PAIRS: Final = ("arg_{}", "arg_{}:opensource", "longcat_arg_{}")
+"""Names of the elements that hold a key or a value."""
+XTML_HEADS: Final = ("<|open|>call ", "<|open|>toolscall ")
+"""What opens a call of Kimi K3; in the second, tokens were lost."""
 
 _SLIPS: Final = ("/", *"0123456789")
 """Characters that models wrongly write before the `>` of an end."""
-
-CONTROL_TOKENS: Final = (
-    "<｜end▁of▁sentence｜>",
-    "<｜begin▁of▁sentence｜>",
-    "<|eom_id|>",
-    "<|eot_id|>",
-    "<|eom|>",
-    "<|eot|>",
-    "<|im_start|>",
-    "<|im_end|>",
-    "<|start_header_id|>",
-    "<|end_header_id|>",
-    "<|header_start|>",
-    "<|header_end|>",
-    "<|begin_of_text|>",
-    "<|endoftext|>",
-    "<|START_RESPONSE|>",
-    "<|END_RESPONSE|>",
-    "<|START_OF_TURN_TOKEN|>",
-    "<|END_OF_TURN_TOKEN|>",
-    "<|CHATBOT_TOKEN|>",
-    "<start_of_turn>",
-    "<end_of_turn>",
-    "<|im_assistant|>",
-    "<|im_user|>",
-    "<|im_system|>",
-    "<|im_middle|>",
-    "<|turn>",
-    "<turn|>",
-    "<|end|>",
-    "<|return|>",
-    "<|message|>",
-    "<|constrain|>",
-    "✿RETURN✿",
-    "[e~[",
-)
-
-NOISE: Final = "]<]minimax[>["
-"""Comes before each tag of MiniMax M3 and means nothing."""
-
-MESSAGES: Final = ("<|start|>", "<|channel|>")
-"""Tokens that begin the head of a message."""
-HEADS: Final = (
-    "to=functions.",
-    "commentary to=functions.",
-    "analysis to=functions.",
-    "analysis<|message|>",
-    "commentary<|message|>",
-    "final<|message|>",
-)
-"""Beginnings of a line whose first token was in the prompt, or was lost on the way."""
-
-TURNS: Final = (
-    "<|im_start|>",
-    "<|im_assistant|>",
-    "<|im_user|>",
-    "<|im_system|>",
-    "<|start_header_id|>",
-    "<|header_start|>",
-    "<start_of_turn>",
-    "<|turn>",
-)
-"""Control tokens that begin a turn."""
-
-ENDINGS: Final = ("</s>", "<eos>", "[EOS]", "<|user|>", "<|assistant|>", "<|system|>", "<|observation|>")
-"""Control tokens that also occur in prose: they are tokens only at the end of a reply."""
 
 THOUGHTS: Final = (
     Thought(("<think", "<mm:think"), ("</think", "</mm:think"), tag=True),
@@ -238,15 +205,27 @@ THOUGHTS: Final = (
     Thought(("<tool_response>",), ("</tool_response>",), told=True),
     Thought(("<|START_TOOL_RESULT|>",), ("<|END_TOOL_RESULT|>",), told=True),
     Thought(("<|channel>",), ("<channel|>",)),
+    Thought(("<longcat_think",), ("</longcat_think",), tag=True),
+    Thought(("◁think▷",), ("◁/think▷",)),
+    Thought(("<|open|>think<|sep|>",), ("<|close|>think<|sep|>",)),
+    Thought(("<|begin_of_thought|>",), ("<|end_of_thought|>",)),
+    Thought(("<|inner_prefix|>",), ("<|inner_suffix|>",)),
+    Thought(("<unused94>",), ("<unused95>",)),
+    # Its beginning is a sentence of the prompt.
+    Thought((), ("[BEGIN FINAL RESPONSE]",)),
+    Thought(("<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>"), ("<｜tool▁outputs▁end｜>",), told=True),
+    Thought(("<function_results>",), ("</function_results>",), told=True),
     Thought(("<|tool_response>",), ("<tool_response|>",), told=True),
     Thought(("<start_function_response>",), ("<end_function_response>",), told=True),
     Thought(("✿RESULT✿",), ("✿RETURN✿",), told=True, until=("✿FUNCTION✿",)),
 )
 
-ANALYSIS: Final = Thought((), ("<|end|>", "<|return|>", "<|call|>"), until=MESSAGES)
-"""A message of Harmony that is not for people."""
+ANALYSIS: Final = Thought((), ("<|end|>", "<|return|>", "<|call|>", "<|eom|>", "<|eot|>"), until=MESSAGES)
+"""A message of Harmony, or of Muse, that is not for people."""
+BARE: Final = Thought((), ("assistantfinal",), until=("assistantcommentary to=functions.",))
+"""An analysis of Harmony whose tokens a server has removed, so that only its words are left: `analysisWe …`."""
 
-WRAPPERS: Final = ("answer", "response")
+WRAPPERS: Final = ("answer", "answer:opensource", "response")
 """Elements around the whole answer after the thoughts."""
 
 FOLD: Final[dict[str, str]] = {chr(c): chr(c + 32) for c in range(ord("A"), ord("Z") + 1)} | {
@@ -268,6 +247,11 @@ class Marker:
     body: Body | None = None
     thought: Thought | None = None
     """The row, for reasoning."""
+
+    @property
+    def element(self) -> str:
+        """The name of the element that a tag begins or ends."""
+        return self.written.strip("</=> 0123456789")
 
 
 def trie(markers: Iterable[Marker], fold: Mapping[str, str] = FOLD) -> Trie:
@@ -302,8 +286,10 @@ def _markers() -> list[Marker]:
     for name in PARAMETERS:
         found += [Marker(f"<{name}{before}", Role.PARAMETER) for before in "= "]
         found += [Marker(f"</{name}{slip}>", Role.PARAMETER_END) for slip in ("", *_SLIPS)]
-    for name, begin, end in (("arg_key", Role.KEY, Role.KEY_END), ("arg_value", Role.VALUE, Role.VALUE_END)):
-        found += [Marker(f"<{name}>", begin), Marker(f"</{name}>", end)]
+    found += [Marker(word, Role.ELEMENT, None, Body.XTML) for word in XTML_HEADS]
+    for pair in PAIRS:
+        for name, begin, end in (("key", Role.KEY, Role.KEY_END), ("value", Role.VALUE, Role.VALUE_END)):
+            found += [Marker(f"<{pair.format(name)}>", begin), Marker(f"</{pair.format(name)}>", end)]
     found += [Marker(f"<{name}>", Role.TAG) for name in ("function", "invoke", "parameter")]
     found += [Marker(word, Role.ROLE if word in TURNS else Role.CONTROL) for word in CONTROL_TOKENS]
     found += [Marker(word, Role.END) for word in ENDINGS]

@@ -10,11 +10,12 @@ from functools import cache
 from typing import Final, Protocol
 
 from bot.toolsyntax.arguments import Registry
-from bot.toolsyntax.families import CONTROL_TOKENS, ENDINGS, ENDS, Marker, Role, Thought, Trie, trie
+from bot.toolsyntax.families import ENDS, Marker, Role, Thought, Trie, trie
 from bot.toolsyntax.pieces import Call, Piece, Text
 from bot.toolsyntax.protected import Visible
 from bot.toolsyntax.python_calls import read_script
 from bot.toolsyntax.reader import PARTIAL, Reader, Steps
+from bot.toolsyntax.tokens import CONTROL_TOKENS, ENDINGS
 
 _CONTROL: Final = re.compile("|".join(re.escape(token) for token in (*CONTROL_TOKENS, *ENDINGS)))
 _LONGEST_WORD: Final = 32

@@ -1,16 +1,11 @@
-"""Tokens and tags around an answer: heads of turns, wrappers, end marks. They are syntax, or words."""
+"""Tags and tokens around an answer: heads of turns, wrappers, end marks. They are syntax, or words."""
 
 from __future__ import annotations
-
-from typing import Final
 
 from bot.toolsyntax.families import ENDS, STRAYS, Marker, Role
 from bot.toolsyntax.guard import Guard
 from bot.toolsyntax.protected import Visible
 from bot.toolsyntax.reader import Reader, Steps
-
-_ROLES: Final = frozenset({"assistant", "model", "user", "system", "developer", "tool", "ipython"})
-_LONGEST_ROLE: Final = 16
 
 
 class Marks:
@@ -26,15 +21,6 @@ class Marks:
         """Up to here the line continues after its markers; it is not checked again."""
         self._wrapped = ""
         """The wrapper around the answer, as it was opened."""
-
-    def role(self) -> Steps[None]:
-        """Read the role's name after the token that begins a turn."""
-        r = self._reader
-        begin = r.offset
-        name = yield from r.read_until(" <", _LONGEST_ROLE)
-        c = yield from r.peek()
-        if name not in _ROLES or c not in ("", "\n", "\r", "<"):
-            r.rewind(begin)
 
     def wraps(self, marker: Marker) -> Steps[bool]:
         """Return True if the tag begins a wrapper around everything after the thoughts, or ends such a one."""

@@ -224,3 +224,10 @@ class Reader:
         self.base += len(self.text)
         self.text = text
         self.pos = len(text)
+
+
+def end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
+    """Return the end of a pattern that matches everywhere, if only an empty text."""
+    found = pattern.match(text, start)
+    assert found is not None
+    return found.end()

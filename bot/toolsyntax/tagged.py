@@ -6,10 +6,22 @@ import re
 from typing import Final, NamedTuple
 
 from bot.toolsyntax.arguments import Found, Registry
+from bot.toolsyntax.arrows import arrows
 from bot.toolsyntax.bodies import COLONS, Bodies
-from bot.toolsyntax.families import CLOSERS, CLOSERS_AND_CONTROLS, IN_PAIRS, OPENERS, Body, Family, Marker, Role
+from bot.toolsyntax.families import (
+    CLOSERS,
+    CLOSERS_AND_CONTROLS,
+    IN_PAIRS,
+    OPENERS,
+    SEPARATORS,
+    Body,
+    Family,
+    Marker,
+    Role,
+)
 from bot.toolsyntax.outcomes import TEXT, UNFINISHED, Outcome, Verdict, fired
 from bot.toolsyntax.reader import PARTIAL, Reader, Steps
+from bot.toolsyntax.xtml import Xtml
 
 _WORDS_LIMIT: Final = 200
 """How many characters of words can come between an opener and its body, or a body and its closer."""
@@ -33,6 +45,7 @@ class TaggedCalls:
         self._reader = reader
         self._registry = registry
         self._bodies = bodies
+        self._xtml = Xtml(reader, registry, bodies)
         self._words_allowed = True
         self.no_call_until = 0
         """Openers before this place of the reply lead to the same body, which was found not to be a call."""
@@ -61,13 +74,19 @@ class TaggedCalls:
             opener = inner
             family = family or opener.family
             openers += 1
-        return Tagged((yield from self._bodies.element(opener)), family, opener.body)
+        xtml = opener.body is Body.XTML
+        outcome = yield from (self._xtml.call() if xtml else self._bodies.element(opener))
+        return Tagged(outcome, family, opener.body)
 
     def body(self, family: Family | None, c: str) -> Steps[tuple[Outcome, Body]]:
         """Read the body that begins here with the character `c`."""
         kinds = family.bodies if family else ()
+        if c == "{" and Body.ARROWS in kinds:
+            return (yield from arrows(self._reader, self._registry)), Body.ARROWS
         if c in "{[":
             outcome = yield from self._bracketed(kinds, c)
+            if family and not family.words and not any(call.name in self._registry for call in outcome.calls):
+                outcome = outcome if outcome.verdict is Verdict.UNFINISHED else TEXT  # other XML, or a word
             return outcome, Body.PYTHON if c == "[" and outcome.verdict is Verdict.CALLS else Body.JSON
         here = self._reader.offset
         if Body.BRACES in kinds and c not in "<`(":
@@ -120,6 +139,9 @@ class TaggedCalls:
             return TEXT, Body.PYTHON
         c = yield from r.skip()
         if c == "<" and Body.PAIRS in kinds:
+            after = r.offset
+            if isinstance((yield from r.match(SEPARATORS)), Marker):
+                yield from r.skip()
             here = r.offset
             marker = yield from r.match(IN_PAIRS)
             if isinstance(marker, Marker):
@@ -130,6 +152,7 @@ class TaggedCalls:
                     return fired(Found(name, {})), Body.PAIRS
             elif marker is PARTIAL and self._registry.begins(written):
                 return UNFINISHED, Body.PAIRS
+            r.rewind(after)
         if Body.NAMED in kinds:
             plain = name in self._registry or (family is not None and bool(family.separators))
             return (yield from self._bodies.named(name, plain=plain)), Body.NAMED

@@ -9,7 +9,6 @@ from bot.toolsyntax.arguments import NAME_KEYS, Found, Registry
 from bot.toolsyntax.bodies import Bodies
 from bot.toolsyntax.families import (
     CLOSERS_AND_CONTROLS,
-    CONTROL_TOKENS,
     ENDS,
     LINE_STARTS,
     Body,
@@ -22,6 +21,7 @@ from bot.toolsyntax.outcomes import TEXT, UNFINISHED, Outcome, Verdict, fired
 from bot.toolsyntax.reader import Reader, Steps
 from bot.toolsyntax.repair import Unreadable, loads, partial
 from bot.toolsyntax.scan import JsonScan
+from bot.toolsyntax.tokens import CONTROL_TOKENS
 
 _HOLD_LIMIT: Final = 8000
 """How many characters of an object are held without a registered name at depth 1."""

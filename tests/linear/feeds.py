@@ -906,6 +906,13 @@ FED: dict[str, Callable[[str], object]] = {
             "<thinking>",
             "```tool_code\nlook(",
             "<|unknown|>",
+            '<|open|>call tool="look" index="1"<|sep|><|open|>argument key="query" type="string"<|sep|>',
+            '[TOOL_CALL]{tool => "look", args => {',
+            "<s>",
+            "[INST]",
+            "analysisA",
+            "Tea.</s>",
+            "<|im_start|>user\n",
         )
     ],
     "bot.toolsyntax.repair.loads": lambda text: repair.loads(f"{{'query': '{text}',}}"),

@@ -815,7 +815,7 @@ async def test_a_written_call_cut_off_twice_is_not_asked_for_again() -> None:
         "<tool_call>",
         "</parameter>\n</function>\n</tool_call>",
         '<|invoke_tool|>look<|with|>{"text": "tea"}<|done|>',
-        '[TOOL_CALL]\n{tool => "look", args => {--text "tea"}}\n[/TOOL_CALL]',
+        '[RUN_TOOL]\n{tool => "look", args => {--text "tea"}}\n[/RUN_TOOL]',
     ],
 )
 async def test_a_reply_of_markers_alone_is_never_shown_and_the_call_is_asked_for_once(reply: str) -> None:

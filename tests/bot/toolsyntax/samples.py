@@ -249,6 +249,73 @@ TAGGED: dict[str, tuple[str, list[Call]]] = {
         "</||DSML||parameter></||DSML||invoke></||DSML||calls>",
         [DICE],
     ),
+    "41": (
+        '<|open|>tools<|sep|><|open|>call tool="roll_dice" index="1"<|sep|>'
+        '<|open|>argument key="sides" type="number"<|sep|>6<|close|>argument<|sep|><|close|>call<|sep|>'
+        "<|close|>tools<|sep|>",
+        [DICE],
+    ),
+    "41 two, in lines": (
+        '<|open|>tools<|sep|>\n<|open|>call tool="translate" index="1"<|sep|>\n'
+        '<|open|>argument key="text" type="string"<|sep|>早安<|close|>argument<|sep|>\n'
+        '<|open|>argument key="target" type="string"<|sep|>en<|close|>argument<|sep|>\n<|close|>call<|sep|>\n'
+        '<|open|>call tool="current_time" index="2"<|sep|><|close|>call<|sep|>\n<|close|>tools<|sep|>',
+        [EN, ("current_time", {})],
+    ),
+    "41 types": (
+        '<|open|>tools<|sep|><|open|>call tool="run_code" index="1"<|sep|>'
+        '<|open|>argument key="code" type="string"<|sep|> <b> & "6"\n<|close|>argument<|sep|>'
+        '<|open|>argument key="tags" type="array"<|sep|>["a", 1]<|close|>argument<|sep|>'
+        '<|open|>argument key="debug" type="boolean"<|sep|>true<|close|>argument<|sep|>'
+        "<|close|>call<|sep|><|close|>tools<|sep|>",
+        [("run_code", {"code": ' <b> & "6"\n', "tags": ["a", 1], "debug": True})],
+    ),
+    "41 JSON": (
+        '<|open|>tools<|sep|><|open|>call tool="roll_dice" index="1"<|sep|><|open|>json type="object"<|sep|>'
+        '{"sides": 6}<|close|>json<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
+        [DICE],
+    ),
+    "41 lost tokens": (
+        '<|open|>toolscall tool="roll_dice" index="1"<|sep|>'
+        '<|open|>argument key="sides" type="integer"<|sep|>6<|close|>argument<|sep|><|close|>call<|sep|>',
+        [DICE],
+    ),
+    "42": (
+        '<|start|>assistant to=roll_dice<|message|><atem:function_calls>\n<atem:invoke name="roll_dice">\n'
+        '<atem:parameter name="sides">6</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eom|>',
+        [DICE],
+    ),
+    "43": (
+        "<longcat_tool_call>translate\n<longcat_arg_key>text</longcat_arg_key>\n"
+        "<longcat_arg_value>早安</longcat_arg_value>\n<longcat_arg_key>target</longcat_arg_key>\n"
+        "<longcat_arg_value>en</longcat_arg_value>\n</longcat_tool_call>",
+        [EN],
+    ),
+    "44": (
+        "<tool_calls>\n<tool_call>roll_dice<tool_sep>\n<arg_key>sides</arg_key>\n<arg_value>6</arg_value>\n"
+        "</tool_call>\n</tool_calls>",
+        [DICE],
+    ),
+    "44 nothing": ("<tool_calls><tool_call>current_time<tool_sep></tool_call></tool_calls>", [("current_time", {})]),
+    "44 suffixes": (
+        "<tool_calls:opensource><tool_call:opensource>roll_dice<arg_key:opensource>sides</arg_key:opensource>"
+        "<arg_value:opensource>6</arg_value:opensource></tool_call:opensource></tool_calls:opensource>",
+        [DICE],
+    ),
+    "45": (
+        '<|tools_prefix|>[{"roll_dice": {"sides": 6}}, {"current_time": {}}]<|tools_suffix|>',
+        [DICE, ("current_time", {})],
+    ),
+    "46": ('[TOOL_CALL]\n{tool => "roll_dice", args => {\n  --sides 6\n}}\n[/TOOL_CALL]', [DICE]),
+    "46 two": (
+        '[TOOL_CALL]{tool => "translate", args => {--text "早安" --target "en"}}[/TOOL_CALL]',
+        [EN],
+    ),
+    "46 JSON": (f"[TOOL_CALL]{A}[/TOOL_CALL]", [DICE]),
+    "47": (f"<function_call>{A}</function_call>", [DICE]),
+    "47 tools": (f"<tools>\n{A}\n</tools>", [DICE]),
+    "47 tool": (f"<tool>{A}</tool>", [DICE]),
+    "48": (f"<zyphra_tool_call><function=roll_dice>{X}</function></zyphra_tool_call>", [DICE]),
     "34": (f"[TOOL_REQUEST]{A}[END_TOOL_REQUEST]", [DICE]),
     "34 lines": (f"[TOOL_REQUEST]\n{A}\n[END_TOOL_REQUEST]", [DICE]),
     "38": (
@@ -610,6 +677,99 @@ WRITTEN_OUT: list[Sample] = [
     ),
     ("the head of a turn, Kimi", "<|im_assistant|>assistant<|im_middle|>It is 4.<|im_end|>", "It is 4.", []),
     ("the head of a turn at the end", "It is 4.<|im_assistant|>", "It is 4.", []),
+    # the template around an answer
+    ("first token", "<s> It is 4.", "It is 4.", []),
+    ("first token, close", "<s>It is 4.</s>", "It is 4.", []),
+    ("first tokens, GLM", "[gMASK]<sop><|assistant|>\nIt is 4.", "It is 4.", []),
+    ("first token, Gemma", "<bos><start_of_turn>model\nIt is 4.<end_of_turn>", "It is 4.", []),
+    ("an echo of the question", "<s>[INST] What is it? [/INST] It is 4.</s>", "It is 4.", []),
+    ("an echo in ChatML", "<|im_start|>user\nWhat?<|im_end|>\n<|im_start|>assistant\nIt is 4.", "It is 4.", []),
+    ("an echo with wide bars", "<｜User｜>What?<｜Assistant｜>It is 4.", "It is 4.", []),
+    ("the end of an echo", "[/INST] It is 4.", "It is 4.", []),
+    ("a role without its tokens", "assistant\n\nIt is 4.", "It is 4.", []),
+    ("a role without its tokens, again", "It is 4.<|eot_id|>assistant\n\nOr 5.", "It is 4.\n\nOr 5.", []),
+    ("struck text is no token", "<s>5</s> 4", "<s>5</s> 4", []),
+    (
+        "first words of prose",
+        "analysis of it: assistants, model trains",
+        "analysis of it: assistants, model trains",
+        [],
+    ),
+    ("tags of Llama 2 in prose", "It has [INST] and [/INST].", "It has [INST] and [/INST].", []),
+    *(
+        (f"an invented turn {number}", f"It is 4.{turn}", "It is 4.", [])
+        for number, turn in enumerate(
+            (
+                f"<|im_end|>\n<|im_start|>user\nRoll!<|im_end|>\n<|im_start|>assistant\n<tool_call>{A}</tool_call>",
+                "<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nAnd?<|eot_id|>",
+                "<end_of_turn>\n<start_of_turn>user\nAnd?<end_of_turn>\n<start_of_turn>model\n5",
+                "\n<|user|>\nAnd?\n<|assistant|>\n5",
+                "<｜User｜>And?<｜Assistant｜>5",
+                "</s><s>[INST] And? [/INST] 5",
+                "<|im_end|>\nuser\nAnd?",
+                "<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>And?<|end_of_text|>",
+            )
+        )
+    ),
+    # thoughts under other names, boxes
+    (
+        "36 Kimi K3",
+        "Shall I?<|close|>think<|sep|><|open|>response<|sep|>No.<|close|>response<|sep|><|close|>message<|sep|>",
+        "No.",
+        [],
+    ),
+    ("36 Kimi K3, opened", "<|open|>think<|sep|>Hm<|close|>think<|sep|><|open|>response<|sep|>No.", "No.", []),
+    (
+        "36 Kimi K3, nothing",
+        "<|open|>response<|sep|><|close|>response<|sep|><|close|>message<|sep|><|end_of_msg|>",
+        "",
+        [],
+    ),
+    ("36 Muse", " to=self<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>No.<|eot|>", "No.", []),
+    ("36 Kimi-VL", "◁think▷Hm◁/think▷No.", "No.", []),
+    ("36 LongCat", "<longcat_think>\nHm\n</longcat_think>\nNo.", "No.", []),
+    ("36 Apertus", "<|inner_prefix|>Hm<|inner_suffix|>No.<|assistant_end|>", "No.", []),
+    (
+        "36 OpenThinker",
+        "<|begin_of_thought|>Hm<|end_of_thought|>\n\n<|begin_of_solution|>No.<|end_of_solution|>",
+        "No.",
+        [],
+    ),
+    ("36 MedGemma", "<unused94>thought\nHm<unused95>No.", "No.", []),
+    ("36 Hunyuan", "<think:opensource>Hm</think:opensource><answer:opensource>No.</answer:opensource>", "No.", []),
+    (
+        "36 Apriel",
+        "Here are my reasoning steps:\nHm\n[BEGIN FINAL RESPONSE]\nNo.\n[END FINAL RESPONSE]\n<|end|>",
+        "No.",
+        [],
+    ),
+    ("27 tokens removed", "analysisThey want 4.assistantfinalIt is 4.", "It is 4.", []),
+    (
+        "27 tokens removed, a call",
+        'analysisThey want 4.assistantcommentary to=functions.roll_dice json{"sides": 6}',
+        "",
+        [DICE],
+    ),
+    ("27 tokens removed, no analysis", "assistantfinalIt is 4.", "It is 4.", []),
+    (
+        "an invented result, DeepSeek",
+        "<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>4<｜tool▁output▁end｜><｜tool▁outputs▁end｜>It is 4.",
+        "It is 4.",
+        [],
+    ),
+    ("a box in a line", "It is <|begin_of_box|>4<|end_of_box|>.", "It is 4.", []),
+    (
+        "data in an element of other XML",
+        '<tools>{"name": "Hammer", "arguments": {"kg": 3}}</tools>',
+        '<tools>{"name": "Hammer", "arguments": {"kg": 3}}</tools>',
+        [],
+    ),
+    (
+        "a list of tools",
+        '<tools>{"name": "roll_dice", "parameters": {"type": "object", "properties": {}}}</tools>',
+        '<tools>{"name": "roll_dice", "parameters": {"type": "object", "properties": {}}}</tools>',
+        [],
+    ),
     # ends with slips, other XML, data that names a tool, depth
     ("slash in an end", "<function=roll_dice><parameter=sides>6</parameter/></function>", "", [DICE]),
     ("digit in an end", "<function=roll_dice><parameter=sides>6</parameter1></function/>", "", [DICE]),
@@ -644,7 +804,7 @@ WRITTEN_OUT: list[Sample] = [
     ("unknown, behind text", 'Hm. <|invoke|>roll_dice{"sides": 6}<|done|>', "Hm.", []),
     ("unknown, half a bar", "Hm.\n<|use>roll_dice(6)<use|>", "Hm.", []),
     ("unknown, wide", '<｜call▁it｜>{"do": "roll_dice", "sides": 6}', "", []),
-    ("unknown, in brackets", 'Hm.\n[TOOL_CALL]\n{tool => "roll_dice", args => {--sides 6}}\n[/TOOL_CALL]', "Hm.", []),
+    ("unknown, in brackets", 'Hm.\n[RUN_TOOL]\n{tool => "roll_dice", args => {--sides 6}}\n[/RUN_TOOL]', "Hm.", []),
     ("unknown, without a name", "<|begin_answer|>It is 4.", "It is 4.", []),
     ("unknown, at the end", "It is 4.<|answer_done|>\n", "It is 4.", []),
     ("unknown ones at the end", "It is 4.<answer_done|> <|x|></s>", "It is 4.", []),

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from bot.model.protocol import written_call
 from bot.toolsyntax import Call, Detector, Reasoning, Text, Withdrawn, parse
-from bot.toolsyntax.families import CONTROL_TOKENS, MARKERS
+from bot.toolsyntax.families import MARKERS
 from bot.toolsyntax.pieces import Piece
+from bot.toolsyntax.tokens import BEGINNINGS, CONTROL_TOKENS, FIRST_WORDS
 from tests.conftest import RawJson, RawObject
 
 _MODULE = runpy.run_path(str(Path(__file__).with_name("samples.py")))
@@ -79,6 +80,7 @@ def test_random_splits_change_nothing(data: st.DataObject) -> None:
 
 _FRAGMENTS = [
     *(marker.written for marker in MARKERS),
+    *BEGINNINGS, *FIRST_WORDS, "assistantfinal", "\nuser\n",
     *(call for call, _ in (*TAGGED.values(), *UNTAGGED.values())),
     *"{}[]()<>\"'“`\\,:;=\n", " ", "```", "\n```\n", "~~~", "roll_dice", "translate(", "[roll_dice(", "使用工具：",
     "我需要使用工具", '"name": "roll_dice"', '"arguments": {', '{"tool": ', "0", "true", "text", "😀", "\r\n", "\n- ",
@@ -174,7 +176,20 @@ def test_the_line_of_a_sentence_that_was_cut_off_does_not_run() -> None:
 
 @pytest.mark.parametrize(
     "marks",
-    ["<tool_call>", "<tool_call>\n", "[TOOL_CALLS]", "x </tool_call> ", "</parameter> ", "<|channel|>", "x<|foo|> "],
+    [
+        "<tool_call>",
+        "<tool_call>\n",
+        "[TOOL_CALLS]",
+        "x </tool_call> ",
+        "</parameter> ",
+        "<|channel|>",
+        "x<|foo|> ",
+        "<s>",
+        "<|assistant|>",
+        "[INST]",
+        "</s><s",
+        "<|user|>x",
+    ],
 )
 def test_marks_without_a_call_cost_in_proportion_to_their_number(marks: str) -> None:
     def seconds(count: int) -> float:

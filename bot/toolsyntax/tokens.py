@@ -41,6 +41,7 @@ CONTROL_TOKENS: Final = (
     "<|open|>response<|sep|>",
     "<|close|>response<|sep|>",
     "<|close|>message<|sep|>",
+    "<|sep|>",
     "<|end_of_msg|>",
     "<|begin_of_box|>",
     "<|end_of_box|>",

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from bot.safety.untrusted import BoundaryFilter, defuse, new_marker, tool_entry, wrap_as_data, wrapper_length
 from bot.toolsyntax.detector import parse
-from bot.toolsyntax.tokens import CONTROL_TOKENS, FAMILIES, MARKERS
+from bot.toolsyntax.families import FAMILIES, MARKERS
+from bot.toolsyntax.tokens import CONTROL_TOKENS
 from tools.contract.base import ToolCall, ToolResult
 
 TOOLS = {"pay": {"type": "object", "properties": {"text": {"type": "string"}}}}

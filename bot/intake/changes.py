@@ -115,14 +115,14 @@ class Changes:
             replaces=await turns.find_newest_answer(record.id),
         )
 
-    async def find_answer(self, deleted: MessageDeleted) -> tuple[MessageSent, int] | None:
-        """Return a deleted question with the turn that last answered it; None if it was forgotten meanwhile, or cannot
-        be withdrawn."""
+    async def find_answers(self, deleted: MessageDeleted) -> tuple[MessageSent, list[int]] | None:
+        """Return a deleted question with the inbox rows of all that answers it; None if it was forgotten meanwhile, or
+        cannot be withdrawn."""
         found = await self._store.intake.find_question(deleted.chat, deleted.message_id)
         if found is None or _is_fixed(found[1]):
             return None
-        id, question = found
-        return question, await self._store.turns.find_newest_answer(id)
+        question = found[1]
+        return question, await self._store.turns.list_answers(question.chat, question.message_id)
 
 
 def _is_fixed(question: MessageSent) -> bool:

@@ -344,22 +344,26 @@ class Dispatcher:
         if isinstance(verdict, Begin) and asked.abandons:
             await self.presses.approvals.withdraw(asked.chat, asked.sender.id)
         if isinstance(verdict, Begin) and asked.replaces:
-            await self.store.intake.revise_question(id, asked)
+            former = await self.store.intake.revise_question(id, asked)
+            self.queue.give_up(asked.chat, [one for one in former if one != asked.replaces])
         await self._act(id, asked, verdict)
 
     async def _withdraw(self, id: int, deleted: MessageDeleted) -> None:
-        """Stop the turn of a deleted question, and delete its reply."""
-        found = await self._changes.find_answer(deleted)
+        """Stop the turns that answer a deleted question, and delete their replies."""
+        found = await self._changes.find_answers(deleted)
         if found is None:
             await self.store.intake.end(id, InboxState.DONE)
             return
-        question, answer = found
-        await self.store.intake.end(answer, InboxState.STOPPED)
+        question, answers = found
+        for answer in answers:
+            await self.store.intake.end(answer, InboxState.STOPPED)
 
         async def withdraw(_: Running) -> None:
-            await self._retry_patiently(question.chat, lambda: self.conversation.withdraw(id, question, answer))
+            await self._retry_patiently(question.chat, lambda: self.conversation.withdraw(id, question))
 
-        self.queue.put(question.chat, id, question.sender.id, withdraw, replaces=answer)
+        held = [answer for answer in answers if self.queue.holds(question.chat, answer)]
+        self.queue.put(question.chat, id, question.sender.id, withdraw, replaces=held[0] if held else answers[-1])
+        self.queue.give_up(question.chat, answers)
 
     async def _act(self, id: int, message: MessageSent, verdict: Verdict) -> None:
         match verdict:

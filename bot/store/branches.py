@@ -110,6 +110,22 @@ def find_newest_answer(db: Connection, turn: int) -> int:
     return int(db.execute(f"{CHAIN} SELECT max(id) FROM chain", {"turn": turn}).fetchone()[0])
 
 
+def list_answers(db: Connection, turn: int) -> list[int]:
+    """Return the inbox rows that answer the question of `turn`, in order: itself, those that replaced it, and those of
+    buttons below any of them."""
+    found, new = {turn}, [turn]
+    while new:
+        one = new.pop()
+        rows = db.execute(
+            "SELECT n.id FROM turns o JOIN turns n ON n.id = o.superseded_by WHERE o.id = ? "
+            "UNION SELECT id FROM inbox WHERE pressed = ? AND pressed > 0",
+            (one, one),
+        ).fetchall()
+        new += {int(id) for (id,) in rows} - found
+        found.update(new)
+    return sorted(found)
+
+
 def _find_point(db: Connection, chat: int, since: int, last: int, turn: int, old: int) -> int | None:
     """Return the last entry that a turn continues; None: the very last."""
     newest = db.execute(

@@ -30,6 +30,8 @@ _KINDS: dict[str, type[Incoming]] = {
     "control": ControlPressed,
     "timer": TimerDue,
 }
+_ANSWERING = frozenset({Control.REGENERATE, Control.CONTINUE, Control.SPEAK, Control.ALLOW, Control.DENY})
+"""The buttons that bring another answer to the question."""
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
@@ -56,7 +58,7 @@ def incoming_to_json(incoming: Incoming) -> str:
 
 def columns_of(incoming: Incoming) -> tuple[str | int | None, ...]:
     """Return a delivery in the inbox's columns: `incoming`, and the columns for queries: `message`, `sender`, `name`,
-    `command`, `grouped`, `replies_to`, `replaces`."""
+    `command`, `grouped`, `replies_to`, `replaces`, `pressed`."""
     return (
         incoming_to_json(incoming),
         # It identifies the message in a later change.
@@ -67,6 +69,7 @@ def columns_of(incoming: Incoming) -> tuple[str | int | None, ...]:
         int(incoming.group),
         to_plain(getattr(incoming, "replies_to", "")),
         getattr(incoming, "replaces", 0),
+        incoming.turn if isinstance(incoming, ControlPressed) and incoming.control in _ANSWERING else 0,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from bot.contract import ChatId, Incoming, MessageSent
+from bot.store.branches import list_answers
 from bot.store.incoming import columns_of, incoming_from_json, incoming_to_json
 from bot.store.queries import Queries, in_place, place_of, place_range
 from bot.store.sql import Connection, Row
@@ -31,12 +32,12 @@ _SEEN = (
     "ON CONFLICT (platform, account, delivery) DO NOTHING"
 )
 _TAKE_IN = (
-    "INSERT INTO inbox (chat, received_at, incoming, message, sender, name, command, grouped, replies_to, replaces) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
+    "INSERT INTO inbox (chat, received_at, incoming, message, sender, name, command, grouped, replies_to, replaces, "
+    "pressed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
 )
 _CHANGE = (
     "UPDATE inbox SET incoming = ?, message = ?, sender = ?, name = ?, command = ?, grouped = ?, replies_to = ?, "
-    "replaces = ? WHERE id = ?"
+    "replaces = ?, pressed = ? WHERE id = ?"
 )
 _ROWS = "SELECT id, chat, incoming, received_at, state, attempts FROM inbox"
 _QUESTION = "SELECT i.id, i.incoming FROM turns t JOIN inbox i ON i.id = t.question WHERE t.id = ?"
@@ -191,16 +192,19 @@ class Intake(Queries):
         )
         return [row.incoming for row in _read_rows(rows)[0] if isinstance(row.incoming, MessageSent)]
 
-    async def revise_question(self, id: int, changed: MessageSent) -> None:
-        """Replace a delivery that reported a change by the changed question; the question that it replaces does not
-        begin any more, in this process or a later one."""
+    async def revise_question(self, id: int, changed: MessageSent) -> list[int]:
+        """Replace a delivery that reported a change by the changed question, and return the rows that answered it
+        before: they do not begin any more, in this process or a later one."""
         now, row = self._clock.wall(), (*columns_of(changed), id)
 
-        def work(db: Connection) -> None:
+        def work(db: Connection) -> list[int]:
+            before = [one for one in list_answers(db, changed.replaces) if one != id] if changed.replaces else []
             db.execute(_CHANGE, row)
-            end_row(db, changed.replaces, InboxState.STOPPED, now)
+            for one in before:
+                end_row(db, one, InboxState.STOPPED, now)
+            return before
 
-        await self._writer.run(work)
+        return await self._writer.run(work)
 
     async def keep_enclosed(self, turn: int, asked: MessageSent) -> None:
         """Store the state of the attachments with a turn's question; not if it was changed meanwhile."""

@@ -6,8 +6,10 @@ Each only adds: a table, an index, or a column with a default. A released step i
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeAlias
 
+from bot.store.incoming import columns_of, incoming_from_json
 from bot.store.renaming import list_unplaced
 from bot.store.sql import Connection
 from bot.store.sums import LATE, count_earlier_turns
@@ -111,6 +113,21 @@ COURSES = (
 SAID = (
     # What was said to a delivery that is no question, for programs that ask another process, or ask again.
     "ALTER TABLE inbox ADD COLUMN said TEXT NOT NULL DEFAULT ''",
+)
+
+
+def _fill_pressed(db: Connection) -> None:
+    rows = db.execute('SELECT id, incoming FROM inbox WHERE incoming LIKE \'%"kind":"control"%\'').fetchall()
+    for id, text in rows:
+        with suppress(ValueError):
+            db.execute("UPDATE inbox SET pressed = ? WHERE id = ?", (columns_of(incoming_from_json(text))[-1], id))
+
+
+PRESSED = (
+    # The turn below whose answer a button was pressed that brings another; 0: none. See `list_answers`.
+    "ALTER TABLE inbox ADD COLUMN pressed INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX inbox_by_pressed ON inbox (pressed) WHERE pressed > 0",
+    _fill_pressed,
 )
 
 AGENT_STATES = (

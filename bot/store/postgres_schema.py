@@ -24,6 +24,7 @@ from bot.store.latersteps import (
     GRANTS,
     HELD_BY_TURNS,
     HOLDINGS,
+    PRESSED,
     SAID,
     TOLD,
     UNPLACED,
@@ -100,6 +101,7 @@ LATER: tuple[Step, ...] = (
     AGENT_STATES,
     COURSES,
     SAID,
+    PRESSED,
 )
 """The steps after the first, each with the changes of SQLite's next steps; `for_postgres` translates the statements."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from bot.contract import BEFORE_FIRST_PASS, OUTSIDE, AssistantEntry, ChatId, Entry, MessageSent, Usage, join_origins
 from bot.store.approvals import DECIDED, withdraw_replaced
-from bot.store.branches import CHAIN, find_newest_answer
+from bot.store.branches import find_newest_answer, list_answers
 from bot.store.callrecords import call_columns
 from bot.store.incoming import incoming_from_json
 from bot.store.records import CallRecord
@@ -24,8 +24,8 @@ _TAKEN_BACK = (
 BEFORE = "before"
 """Prefix of the id of a call that a turn has from the one that it replaces."""
 _FILES = 1000
-"""Added to the number of a file's message of the old reply: like a page that the new reply does not need, it is
-deleted."""
+"""Added to the number of a file's message of the old reply, and of the pages of further replies: like a page that the
+new reply does not need, they are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,12 @@ def supersede(db: Connection, old: int, new: int, now: float, *, messages: bool 
 def _pass_messages(db: Connection, chat: int, old: int, new: int) -> None:
     gone = (old, PageState.GONE, PageState.DELETED, PageState.LOST)
     db.execute("DELETE FROM pages WHERE turn = ? AND state IN (?, ?, ?)", gone)
-    db.execute("UPDATE pages SET turn = ?, body = '', ends = 0 WHERE turn = ?", (new, old))
+    [(held,)] = db.execute("SELECT count(*) FROM pages WHERE turn = ?", (new,)).fetchall()
+    db.execute(
+        "UPDATE pages SET turn = ?, body = '', ends = 0, number = number + "
+        f"CASE WHEN ? > 0 THEN (SELECT max(number) + {_FILES} FROM pages WHERE turn = ?) ELSE 0 END WHERE turn = ?",
+        (new, held, new, old),
+    )
     db.execute(
         "INSERT INTO pages (turn, number, chat, ends, body, message, form, state, nonce) "
         "SELECT ?, a.number + behind.first, ?, 0, '', a.message, a.form, ?, a.nonce FROM attachments a, "
@@ -147,7 +152,7 @@ def load_replaced(db: Connection, turn: int) -> Replaced | None:
         "AND l.superseded_by IS NULL AND l.ended_at IS NOT NULL "
         "AND (n.continues IS NULL OR l.last_sequence <= n.continues)) "
         "FROM turns o JOIN turns n ON n.id = o.superseded_by JOIN inbox i ON i.id = o.question "
-        "WHERE n.id = ? ORDER BY o.id DESC LIMIT 1",
+        "WHERE n.id = ? ORDER BY o.id LIMIT 1",
         (turn,),
     ).fetchone()
     if row is None:
@@ -156,18 +161,23 @@ def load_replaced(db: Connection, turn: int) -> Replaced | None:
     return Replaced(question, bool(row[1])) if isinstance(question, MessageSent) else None
 
 
+def list_rows(db: Connection, chat: ChatId, message_id: str) -> list[int]:
+    """Return the inbox rows of a person's message in every version, and of all that answered it, in order."""
+    rows = db.execute("SELECT id FROM inbox WHERE chat = ? AND message = ?", (str(chat), message_id)).fetchall()
+    return sorted({one for (row,) in rows for one in list_answers(db, row)})
+
+
 def forget_question(db: Connection, chat: ChatId, message_id: str) -> None:
     """Delete a person's message in every version, and the turns that answered it, with everything that they left."""
-    question = (str(chat), message_id)
-    for (turn,) in db.execute("SELECT id FROM inbox WHERE chat = ? AND message = ?", question).fetchall():
+    for row in list_rows(db, chat, message_id):
         found = db.execute(
-            f"{CHAIN} SELECT t.id, t.chat, t.first_sequence, t.last_sequence, t.ended_at IS NOT NULL, "
-            f"({BYTES_OF_TURN}) FROM turns t JOIN chain ON chain.id = t.id",
-            {"turn": turn},
+            "SELECT t.chat, t.first_sequence, t.last_sequence, t.ended_at IS NOT NULL, "
+            f"({BYTES_OF_TURN}) FROM turns t WHERE t.id = ?",
+            (row,),
         ).fetchall()
-        for id, key, first, last, ended, size in found:
-            remove_turn(db, id, key, (first, last), bool(ended), size)
-    db.execute("DELETE FROM inbox WHERE chat = ? AND message = ?", question)
+        for key, first, last, ended, size in found:
+            remove_turn(db, row, key, (first, last), bool(ended), size)
+        db.execute("DELETE FROM inbox WHERE id = ?", (row,))
 
 
 def _renamed(record: CallRecord, at: int) -> ToolCall:

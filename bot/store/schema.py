@@ -20,6 +20,7 @@ from bot.store.latersteps import (
     GRANTS,
     HELD_BY_TURNS,
     HOLDINGS,
+    PRESSED,
     SAID,
     TOLD,
     UNPLACED,
@@ -293,7 +294,7 @@ def _fill_columns(db: Connection) -> None:
         filled = []
         for id, text in rows:
             with suppress(ValueError):
-                filled.append((*columns_of(incoming_from_json(text))[3:], id))
+                filled.append((*columns_of(incoming_from_json(text))[3:8], id))
         db.executemany(
             "UPDATE inbox SET name = ?, command = ?, grouped = ?, replies_to = ?, replaces = ? WHERE id = ?", filled
         )
@@ -347,6 +348,7 @@ STEPS: tuple[Step, ...] = (
     AGENT_STATES,
     COURSES,
     SAID,
+    PRESSED,
 )
 
 

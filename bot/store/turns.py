@@ -20,7 +20,7 @@ from bot.contract import (
     join_origins,
 )
 from bot.store.approvals import load_approval
-from bot.store.branches import find_newest_answer, find_shown_in, place_turn
+from bot.store.branches import find_newest_answer, find_shown_in, list_answers, place_turn
 from bot.store.callrecords import call_columns, list_calls
 from bot.store.files import attachments_of, keep_files, keep_pictures, load_pictures, produced_files
 from bot.store.history import entries_of
@@ -37,7 +37,15 @@ from bot.store.records import (
     TurnRecord,
     message_ref,
 )
-from bot.store.replacing import Replaced, find_standing_answer, forget_question, keep_effects, load_replaced, supersede
+from bot.store.replacing import (
+    Replaced,
+    find_standing_answer,
+    forget_question,
+    keep_effects,
+    list_rows,
+    load_replaced,
+    supersede,
+)
 from bot.store.sql import Connection
 from bot.store.states import PageState, TurnState
 from bot.store.text import entry_json, result_json, usage_from_json, usage_json
@@ -250,16 +258,17 @@ class Turns(Queries):
         """Return the turn that answered the question of `turn` last: itself, or the last that replaced it."""
         return await self._readers.read(lambda db: find_newest_answer(db, turn))
 
-    async def load_standing(self, turn: int) -> StoredTurn:
-        """Return the turn whose reply is under the question of `turn`."""
-        return await self._readers.read(lambda db: _load(db, find_standing_answer(db, turn)))
+    async def list_answers(self, chat: ChatId, message_id: str) -> list[int]:
+        """Return the inbox rows of a person's message in every version, and of all that answered it, in order."""
+        return await self._readers.read(lambda db: list_rows(db, chat, message_id))
 
     async def take_over(
         self, turn: int, old: int, chat: ChatId, person: str, *, asks_again: bool = False, messages: bool = True
     ) -> int:
         """Open a turn in the place of `old`, whose question was changed or is asked again: its answer leaves the
         history that the model sees, its messages are this turn's from now on, and so are its calls with effects.
-        Return the turn replaced; called again for the same turn (a resumed one), the same.
+        What buttons below that answer brought goes with it. Return the turn replaced; called again for the same turn
+        (a resumed one), the same.
 
         Args:
             asks_again: the turn answers the question of `old`; else one of its own.
@@ -269,19 +278,26 @@ class Turns(Queries):
 
         def work(db: Connection) -> int:
             open_turn(db, turn, chat, person, now)
-            for (done,) in db.execute("SELECT id FROM turns WHERE superseded_by = ?", (turn,)).fetchall():
-                return int(done)
+            for done in _list_replaced(db, turn):
+                return done
             newest = find_standing_answer(db, old)
-            calls, told = _load(db, newest).calls, _passes_of(db, newest)
-            supersede(db, newest, turn, now, messages=messages)
+            former = [one for one in list_answers(db, newest) if newest <= one < turn]
+            calls = [call for one in former for call in _load(db, one).calls]
+            told = [entry for one in former for entry in _passes_of(db, one)]
+            for one in former:
+                supersede(db, one, turn, now, messages=messages)
             if asks_again:
                 asked = "UPDATE turns SET question = (SELECT question FROM turns WHERE id = ?) WHERE id = ?"
                 db.execute(asked, (newest, turn))
             place_turn(db, turn, newest)
-            keep_effects(db, turn, list(calls), told)
+            keep_effects(db, turn, calls, told)
             return newest
 
         return await self._writer.run_last(work)
+
+    async def list_replaced(self, turn: int) -> list[int]:
+        """Return the turns whose place this one has taken, in order."""
+        return await self._readers.read(lambda db: _list_replaced(db, turn))
 
     async def load_replaced(self, turn: int) -> Replaced | None:
         """Return what the question of a turn was before it was changed; None where nothing was answered of it."""
@@ -326,6 +342,11 @@ def _load(db: Connection, turn: int) -> StoredTurn:
         float(pages[0][-1]) if pages else 0.0,
         str(checkpoint[0]) if checkpoint else "",
     )
+
+
+def _list_replaced(db: Connection, turn: int) -> list[int]:
+    rows = db.execute("SELECT id FROM turns WHERE superseded_by = ? ORDER BY id", (turn,)).fetchall()
+    return [int(one) for (one,) in rows]
 
 
 def _shown(db: Connection, turn: int) -> ReplyRecord | None:

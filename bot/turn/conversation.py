@@ -186,18 +186,19 @@ class Conversation:
         with charge(await self.quotas.payer_for(run.question)):
             await self._narrations.read_aloud(run, self.surface(run.question))
 
-    async def withdraw(self, id: int, question: MessageSent, answer: int) -> None:
-        """Withdraw a reply and its turns because the question was deleted; `id` is the inbox row of the deletion.
+    async def withdraw(self, id: int, question: MessageSent) -> None:
+        """Withdraw all replies to a deleted question with their turns; `id` is the inbox row of the deletion.
 
         Raises:
             StoreError: the store fails now.
         """
-        stored = await self.store.turns.load_standing(answer)
-        await self.settling.drop(stored.turn)
-        try:
-            await self.replies.take_back(self.surface(question), stored)
-        except DeliveryError as error:
-            log.warning("turn %s: the reply to a deleted question could not be deleted: %s", answer, error)
+        for answer in await self.store.turns.list_answers(question.chat, question.message_id):
+            stored = await self.store.turns.load(answer)
+            await self.settling.drop(answer)
+            try:
+                await self.replies.take_back(self.surface(question), stored)
+            except DeliveryError as error:
+                log.warning("turn %s: the reply to a deleted question could not be deleted: %s", answer, error)
         await self.store.turns.forget(question.chat, question.message_id)
         await self.store.intake.end(id, InboxState.DONE)
 

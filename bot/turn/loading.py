@@ -57,14 +57,17 @@ class Loading:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
 
     async def take_over(self, run: Run, drop: Callable[[int], Awaitable[None]]) -> None:
-        """Open a turn in place of the one that it replaces, if not yet done, and `drop` that one's reply: whoever still
-        shows it would post it anew, since its messages are gone.
+        """Open a turn in place of those that it replaces, if not yet done, and `drop` their replies: whoever still shows
+        one would post it anew, since its messages are gone.
 
         Raises:
             StoreError: the store fails now.
         """
         question = run.question
-        await drop(await self.store.turns.take_over(run.turn, question.replaces, question.chat, question.sender.id))
+        turns = self.store.turns
+        await turns.take_over(run.turn, question.replaces, question.chat, question.sender.id)
+        for replaced in await turns.list_replaced(run.turn):
+            await drop(replaced)
 
     async def look_up(self, run: Run) -> Known:
         """Count this process's attempt, and load what an answer to the question needs.

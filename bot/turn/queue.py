@@ -183,6 +183,14 @@ class TurnQueue:
             self._boxes[chat].waiting.remove(one)
             one.begun()
 
+    def give_up(self, chat: ChatId, ids: Collection[int]) -> None:
+        """End these turns, whose rows have ended: those that run leave what they show to another, which takes their
+        place; those that wait do not begin."""
+        for id in ids:
+            if (running := self.find_turn(chat, id)) is not None:
+                running.end(EndReason.REPLACED)
+        self.drop(chat, ids)
+
     async def wait_for_more(self, chat: ChatId) -> None:
         """Wait until another entry waits in a busy chat."""
         came = self._boxes[chat].came

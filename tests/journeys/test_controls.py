@@ -51,17 +51,36 @@ class Room:
             case _:
                 self.world.slack.person(f"U{id}", name)
 
-    def ask(self, text: str) -> None:
+    def ask(self, text: str) -> str:
+        """Ask as Ada; the id of her message."""
         world = self.world
         match self.platform:
             case "telegram":
-                world.telegram.say(-5, f"@{world.telegram.world.bot['username']} {text}", person=ADA)
+                update = world.telegram.say(-5, f"@{world.telegram.world.bot['username']} {text}", person=ADA)
+                return str(world.telegram.message_id(update))
             case "discord":
-                world.discord.say(self.chat, f"{world.discord.mention()} {text}", person=ADA)
+                return world.discord.say(self.chat, f"{world.discord.mention()} {text}", person=ADA)
             case _:
                 mention = f"<@{world.slack.bot_user_id}> {text}"
                 ts = world.slack.say(self.chat, mention, person=f"U{ADA}", thread_ts=self.thread)
                 self.thread = self.thread or ts
+                return ts
+
+    def change(self, question: str, text: str) -> None:
+        """Edit what Ada asked; without a text, delete it, where a platform tells that."""
+        world = self.world
+        match self.platform:
+            case "telegram":
+                bot = world.telegram.world.bot["username"]
+                world.telegram.edit(-5, int(question), f"@{bot} {text}")
+            case "discord" if text:
+                world.discord.edit(question, f"{world.discord.mention()} {text}")
+            case "discord":
+                world.discord.delete(question)
+            case _ if text:
+                world.slack.edit(self.chat, question, f"<@{world.slack.bot_user_id}> {text}")
+            case _:
+                world.slack.delete(self.chat, question)
 
     def reply(self, message: Shown, text: str) -> None:
         """Answer a message, where a platform knows that."""
@@ -169,6 +188,29 @@ async def test_an_answer_whose_stream_broke_goes_on_at_a_press(room: Room, start
         await bot.dispatcher.wait_idle()
 
     assert "One two thre" in str(world.model.requests[-1].messages)
+
+
+@pytest.mark.parametrize("text", ["and cakes?", ""])
+async def test_what_continued_an_answer_goes_when_its_question_is_changed_or_deleted(
+    room: Room, start: Start, world: World, text: str
+) -> None:
+    if not text and room.platform == "telegram":
+        pytest.skip("Telegram tells nobody that a message was deleted")
+    world.model.reply(Reply("One two three four", finish_reason="length"), Reply("five."))
+    async with start(room.platform) as bot:
+        question = room.ask("count")
+        await room.until(lambda: room.shown and GO_ON in room.shown[0].buttons)
+        await bot.dispatcher.wait_idle()
+        room.press(room.shown[0], GO_ON)
+        await room.answered("five.")
+        await bot.dispatcher.wait_idle()
+        world.model.reply(Reply("Cakes."))
+
+        room.change(question, text)
+        await room.until(lambda: [one.text for one in room.shown] == (["Cakes."] if text else []))
+        await bot.dispatcher.wait_idle()
+
+    assert [one.text for one in room.shown] == (["Cakes."] if text else [])
 
 
 async def test_slacks_own_stop_ends_the_answer_of_an_agent(world: World, process: Process) -> None:

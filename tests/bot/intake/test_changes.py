@@ -7,7 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from bot.contract.messages import Enclosure, EnclosureKind, MessageDeleted, MessageEdited, MessageSent, Sender
+from bot.contract.messages import (
+    ChatId,
+    Control,
+    ControlPressed,
+    Enclosure,
+    EnclosureKind,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    ReplyTarget,
+    Sender,
+)
 from bot.intake.admission import Begin
 from playground.faults import Fault
 from playground.model import Reply
@@ -233,3 +244,99 @@ async def test_a_change_that_waits_is_asked_by_the_next_process(rig: OpenRig, mo
         await it.idle()
 
         assert len(it.model.requests) == 1
+
+
+def press(it: Rig, control: Control, turn: int, mark: str = "") -> ControlPressed:
+    it.number += 1
+    return ControlPressed(
+        delivery=f"p{it.number}",
+        chat=ChatId("telegram", "42", "7"),
+        sender=Sender(id="telegram:7", name="Ada"),
+        target=ReplyTarget("telegram", {"chat": "7"}),
+        control=control,
+        turn=turn,
+        mark=mark,
+    )
+
+
+async def last_turn(it: Rig) -> int:
+    last = await it.bot.store.turns.find_last(ChatId("telegram", "42", "7"))
+    assert last is not None
+    return last.id
+
+
+def continued(body: RawJson) -> Reply:
+    """One answer that is cut off, its continuations, and any other."""
+    said = asked(body).rsplit("\n", 1)[-1]
+    if said.startswith("tell"):
+        return Reply("The beginning of the secret", finish_reason="length")
+    return Reply("and its secret end.") if said.startswith("Go on") else script(body)
+
+
+@pytest.mark.parametrize("change", ["edited", "deleted"])
+@pytest.mark.parametrize("moment", ["waits", "runs", "ended", "regenerated", "asked again"])
+async def test_what_continued_an_answer_goes_with_it(rig: OpenRig, moment: str, change: str) -> None:
+    async with rig() as it:
+        it.model.script = continued
+        sent = question(it, "tell all")
+        await it.deliver(sent)
+        await it.idle()
+        go_on = press(it, Control.CONTINUE, await last_turn(it))
+        if moment in ("waits", "runs"):
+            held = it.model.faults.add("*", Fault(hold=asyncio.Event()))
+            if moment == "waits":
+                await it.deliver(it.message("between"))
+            await it.deliver(go_on)
+            await held.reached.wait()
+            while it.bot.dispatcher._routes:
+                await asyncio.sleep(0)
+        else:
+            await it.deliver(go_on)
+            await it.idle()
+            if moment == "regenerated":
+                await it.deliver(press(it, Control.REGENERATE, await last_turn(it)))
+            elif moment == "asked again":
+                await it.deliver(it.message("/retry"))
+            await it.idle()
+            assert "and its secret end." in it.shown()
+
+        await it.deliver(deletion(sent) if change == "deleted" else edit(sent, "new"))
+        if moment in ("waits", "runs"):
+            while it.bot.dispatcher._routes:
+                await asyncio.sleep(0)
+            it.model.faults.clear()
+            assert held.hold is not None
+            held.hold.set()
+        await it.idle()
+        await it.deliver(it.message("next"))
+        await it.idle()
+
+        between = ["You said between."] if moment == "waits" else []
+        new = ["You said new."] if change == "edited" else []
+        assert sorted(it.shown()) == sorted([*new, *between, "You said next."])
+        assert "secret" not in told(it)
+        rows = [row.state for row in await it.bot.store.intake.list_waiting()]
+        assert rows == []
+
+
+@pytest.mark.parametrize("change", ["edited", "deleted"])
+async def test_what_a_decision_brought_goes_with_the_question(rig: OpenRig, change: str) -> None:
+    async with rig(CONFIRM_TOOLS="calculator") as it:
+        call = ("calculator", {"expression": "6*7"})
+        it.model.reply(Reply(calls=(call,)), Reply("It is the secret 42."))
+        sent = question(it, "what is 6*7?")
+        await it.deliver(sent)
+        await it.idle()
+        [card] = it.memory.pages["7"].values()
+        allow = next(one for one in card.buttons if one.control is Control.ALLOW)
+        await it.deliver(press(it, Control.ALLOW, allow.turn, allow.mark))
+        await it.idle()
+        assert it.shown()[-1] == "It is the secret 42."
+        it.model.script = script
+
+        await it.deliver(deletion(sent) if change == "deleted" else edit(sent, "new"))
+        await it.idle()
+
+        assert it.shown() == (["You said new."] if change == "edited" else [])
+        if change == "edited":
+            assert "secret" not in told(it) and told(it).count("6*7") >= 1, "what was done is not done again"

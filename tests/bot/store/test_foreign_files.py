@@ -218,7 +218,7 @@ async def test_a_damaged_database_behind_a_link_is_kept_aside_where_it_is(
 
 
 NEWEST = len(STEPS)
-_BEFORE_THE_NEWEST = "ALTER TABLE inbox DROP COLUMN said"
+_BEFORE_THE_NEWEST = "DROP INDEX inbox_by_pressed; ALTER TABLE inbox DROP COLUMN pressed"
 CHANGES = {
     "PRAGMA user_version = 5": f"has the tables of schema {NEWEST}, but its version number (PRAGMA user_version) is 5",
     "PRAGMA user_version = 0": f"has the tables of schema {NEWEST}, but its version number (PRAGMA user_version) is 0",

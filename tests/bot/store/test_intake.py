@@ -203,7 +203,7 @@ async def test_a_question_that_is_changed_is_found_by_what_it_says_now(
 
     await store.intake.revise_question(changed, message("2", "all", message_id="m1", command="export", replaces=old))
     assert await store.people.list_questions("telegram:1") == [], "it is a command now"
-    assert (await store.turns.load_standing(changed)).turn == changed
+    assert await store.turns.list_answers(chat, "m1") == [old, changed]
     await store.intake.join(changed, message("2", "both"), ended)
 
     assert await store.people.list_questions("telegram:1") == ["both"]

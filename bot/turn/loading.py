@@ -57,8 +57,8 @@ class Loading:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
 
     async def take_over(self, run: Run, drop: Callable[[int], Awaitable[None]]) -> None:
-        """Open a turn in place of those that it replaces, if not yet done, and `drop` their replies: whoever still shows
-        one would post it anew, since its messages are gone.
+        """Open a turn in place of those that it replaces, if not yet done, and `drop` their replies: whoever still
+        shows one would post it anew, since its messages are gone.
 
         Raises:
             StoreError: the store fails now.

@@ -238,7 +238,7 @@ class Dispatcher:
         """
         self._queue_in_chat(incoming.chat, lambda: self._handle(id, incoming, again))
 
-    def _queue_in_chat(self, chat: ChatId, work: Callable[[], Awaitable[None]]) -> None:
+    def _queue_in_chat(self, chat: ChatId, work: Callable[[], Awaitable[object]]) -> None:
         """Do `work` after the chat's earlier work; returns at once."""
         before = self._routes.get(chat)
 
@@ -256,7 +256,7 @@ class Dispatcher:
 
         self._routes[chat] = asyncio.create_task(working(), name=f"route {chat}")
 
-    async def _retry_patiently(self, chat: ChatId | str, work: Callable[[], Awaitable[None]]) -> None:
+    async def _retry_patiently(self, chat: ChatId | str, work: Callable[[], Awaitable[object]]) -> None:
         """Do `work` as soon as the store works, and the chat's later work after that."""
         backoff = Backoff(self.clock)
         while True:

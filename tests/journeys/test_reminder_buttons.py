@@ -18,11 +18,11 @@ class Desk(Room):
 
     slash = False
 
-    def ask(self, text: str) -> None:
-        if self.slash:
-            self.world.slack.command("/parley", text, self.chat, f"U{ADA}")
-        else:
-            super().ask(text)
+    def ask(self, text: str) -> str:
+        if not self.slash:
+            return super().ask(text)
+        self.world.slack.command("/parley", text, self.chat, f"U{ADA}")
+        return ""
 
     def command(self, words: str) -> None:
         match self.platform:

@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode
 
 from bot.contract import SettingsError, identity
-from bot.settings.environment import ENCODING, texts
+from bot.settings.environment import texts
 from tools.contract.credentials import accounts, in_address
-from tools.contract.forms import MIRROR, Address, Key, MirrorAddress, Password, checked_address, sentences
+from tools.contract.forms import MIRROR, Address, Key, MirrorAddress, Password, ToolSettings, checked_address, sentences
 
 _HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 _PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
@@ -105,17 +105,8 @@ Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 """A list written `a,b,c`."""
 
 
-class Settings(BaseSettings):
-    """The base of every settings class: names are the variables' names, an empty value means the default."""
-
-    model_config = SettingsConfigDict(
-        extra="ignore",
-        env_ignore_empty=True,
-        case_sensitive=False,
-        frozen=True,
-        env_file_encoding=ENCODING,
-        allow_inf_nan=False,
-    )
+class Settings(ToolSettings):
+    """The base of the bot's own settings classes."""
 
 
 class ModelSettings(Settings):

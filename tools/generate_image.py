@@ -14,11 +14,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from tools.calling.function import FunctionTool, Late
+from tools.calling.function import FunctionTool
 from tools.contract.addresses import split_address
 from tools.contract.base import ProducedFile, ToolContext, ToolError, ToolResult, Unavailable
 from tools.contract.credentials import hidden
 from tools.contract.findings import Finding
+from tools.contract.late import Late
 from tools.contract.network import httpx2_context, proxy_before, trusted
 from tools.contract.payments import Payment
 from tools.fetch.bodies import read_body

@@ -11,9 +11,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tools.calling.function import FunctionTool, Late
+from tools.calling.function import FunctionTool
 from tools.calling.parts import in_parts
 from tools.contract.base import Arguments, ToolContext, ToolError, ToolResult
+from tools.contract.late import Late
 from tools.contract.newest import Newest
 
 if TYPE_CHECKING:

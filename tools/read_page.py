@@ -8,10 +8,11 @@ import importlib.util
 import time
 from typing import TYPE_CHECKING, Any
 
-from tools.calling.function import FunctionTool, Late
+from tools.calling.function import FunctionTool
 from tools.calling.parts import in_parts
 from tools.contract.base import Source, ToolContext, ToolError, ToolResult, Unavailable
 from tools.contract.findings import Finding
+from tools.contract.late import Late
 from tools.contract.newest import Newest
 from tools.settings import ReadPageSettings
 
@@ -58,10 +59,9 @@ class ReadPage(FunctionTool):
     def __init__(self, allow: str = "", fetcher: Fetcher | None = None) -> None:
         self._fetcher: Late[Fetcher] = Late(lambda: _fetcher(allow), fetcher)
         self._pdf = importlib.util.find_spec("pypdfium2") is not None
-        self._opening = asyncio.Lock()
         self._places = asyncio.Semaphore(_PAGES)
         self._turns = asyncio.Semaphore(_READERS)
-        self._readers: Readers | None = None
+        self._readers: Late[Readers] = Late(_readers)
         self._kept: Newest[str, tuple[float, Page]] = Newest(KEPT_PAGES)
         super().__init__(
             self.read,
@@ -126,11 +126,11 @@ class ReadPage(FunctionTool):
 
     async def prove(self) -> str:
         """Where pages are read, as far as it shows in a moment."""
-        return await (await self._found_readers()).proven("text")
+        return await (await self._readers.get()).proven("text")
 
     async def check(self, *, offline: bool = False) -> Finding:
         """Where pages are read, and what is not, for the operator. No page is opened, `offline` or not."""
-        readers = await self._found_readers()
+        readers = await self._readers.get()
         text = f"no page was opened, which needs the public internet; {await readers.proven('html')}"
         if not self._pdf:
             return Finding.note(f"{text}; PDFs are refused: pypdfium2 is not installed (pip install pypdfium2)")
@@ -140,17 +140,15 @@ class ReadPage(FunctionTool):
         from tools.sandbox.cell import SandboxFailed
 
         try:
-            return await (await self._found_readers()).start()
+            return await (await self._readers.get()).start()
         except SandboxFailed as failure:
             raise ToolError(f"The page cannot be read now: {failure}. Try once more.") from failure
 
-    async def _found_readers(self) -> Readers:
-        async with self._opening:
-            if self._readers is None:
-                module: Any = await asyncio.to_thread(importlib.import_module, "tools.fetch.readers")
-                self._readers = module.Readers()
-            readers: Readers = self._readers
-            return readers
+
+def _readers() -> Readers:
+    from tools.fetch.readers import Readers
+
+    return Readers()
 
 
 def _fetcher(allow: str) -> Fetcher:

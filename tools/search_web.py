@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
-from tools.calling.function import FunctionTool, Late
+from tools.calling.function import FunctionTool
 from tools.contract.base import ToolContext, ToolError, ToolResult, Unavailable, Unpaid
 from tools.contract.credentials import hidden
 from tools.contract.findings import Finding
+from tools.contract.late import Late
 from tools.contract.network import proxy_before, trusted
 from tools.contract.payments import Bill
 from tools.fetch import keyless_search

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tools.contract.json_values import read_json
+from tools.contract.late import Late
 from tools.documents.kinds import DocumentUnreadable, Kind, Reason
 from tools.fetch.readers import MODULES as PAGE_MODULES
 from tools.fetch.readers import PACKAGES as PAGE_PACKAGES
@@ -100,9 +101,8 @@ class DocumentReader:
         """`start` starts a process that reads; None: in a sandbox where this machine has one."""
         self.limits = limits or ReadingLimits()
         self._start = start
-        self._readers: Readers | None = None
+        self._readers = Late(lambda: Readers(program()))
         self._turns = asyncio.Semaphore(_AT_ONCE)
-        self._opening = asyncio.Lock()
 
     async def read(self, path: Path, name: str = "", media_type: str = "") -> Document:
         """The text of the file at `path`, whatever its `name` and `media_type` say it is.
@@ -132,16 +132,10 @@ class DocumentReader:
 
     async def prove(self, *, whole: bool = False) -> str:
         """Where documents are read, for the operator; `whole`: also whether the libraries are found there."""
-        return await (await self._found_readers()).proven("html" if whole else "text")
+        return await (await self._readers.get()).proven("html" if whole else "text")
 
     async def _started(self) -> asyncio.subprocess.Process:
-        return await (self._start or (await self._found_readers()).start)()
-
-    async def _found_readers(self) -> Readers:
-        async with self._opening:
-            if self._readers is None:
-                self._readers = await asyncio.to_thread(Readers, program())
-            return self._readers
+        return await (self._start or (await self._readers.get()).start)()
 
 
 def _document(came: bytearray, failed: Reason) -> Document:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tools.contract.json_values import read_json
+from tools.contract.late import Late
 from tools.documents.kinds import DocumentUnreadable, Reason
 from tools.fetch.readers import MODULES, READER, Program, Readers, Start, as_modules, talk
 from tools.pictures.kinds import kind_of
@@ -28,9 +29,8 @@ class PictureMaker:
     def __init__(self, start: Start | None = None) -> None:
         """`start` starts a process that does it; None: in a sandbox where this machine has one."""
         self._start = start
-        self._readers: Readers | None = None
+        self._readers = Late(lambda: Readers(program()))
         self._turns = asyncio.Semaphore(_AT_ONCE)
-        self._opening = asyncio.Lock()
 
     async def make(self, content: bytes, most: int) -> tuple[str, bytes]:
         """Return the media type and the bytes, at most `most`, of the picture, its sides no longer than `LONGEST_SIDE`,
@@ -61,12 +61,7 @@ class PictureMaker:
         return media_type, made
 
     async def _started(self) -> asyncio.subprocess.Process:
-        if self._start is not None:
-            return await self._start()
-        async with self._opening:
-            if self._readers is None:
-                self._readers = await asyncio.to_thread(Readers, program())
-        return await self._readers.start()
+        return await (self._start or (await self._readers.get()).start)()
 
 
 def program() -> Program:

@@ -372,7 +372,7 @@ def test_what_follows_damage_is_missing_and_it_is_said(read_here: ReadHere) -> N
 async def test_office_documents_are_read_in_a_sandbox(sandbox_possible: None, read: Read) -> None:
     reader = DocumentReader()
     assert await reader.prove(whole=True) == "documents are read in a bubblewrap sandbox"
-    start = (await reader._found_readers()).start
+    start = (await reader._readers.get()).start
 
     for body in (
         pdf(lines("Bridges")),

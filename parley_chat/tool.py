@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.calling.function import FunctionTool, Late, tool
+from tools.calling.function import FunctionTool, tool
 from tools.contract.base import (
     Arguments,
     Checked,
@@ -18,6 +18,7 @@ from tools.contract.base import (
 )
 from tools.contract.findings import Finding
 from tools.contract.forms import Key, ToolSettings
+from tools.contract.late import Late
 
 __all__ = [
     "Arguments",

@@ -109,7 +109,10 @@ def _angle(inner: str, names: Names) -> str:
         return f"#{label or target[1:]}"
     if target.startswith("!"):
         return label if label else f"@{target[1:].partition('^')[0]}"
-    bare = target.removeprefix("mailto:")
+    bare = target.removeprefix("mailto:").removeprefix("tel:")
+    if target == f"http://{label}":
+        # Slack's client makes links of hosts, and of names of files like `main.py` and `README.md`.
+        return label
     if not label or label in (target, bare) or target.partition("://")[2].rstrip("/") == label.rstrip("/"):
         return bare
     return f"{label} ({target})"

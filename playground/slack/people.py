@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from playground.slack.agents import STOPPED, WORKING
@@ -16,6 +17,28 @@ from playground.slack.views import Views
 from playground.slack.workspace import Channel, Message, Person, StoredFile, Workspace
 
 SOMEBODY = "U0SOMEBODY"
+_LINKED = re.compile(
+    r"(?P<kept><[^<>\n]*>|```.*?```|`[^`\n]*`)|(?P<url>https?://[^\s<>|]*[^\s<>|.,;:!?)])"
+    r"|(?P<mail>[\w.+-]+@(?:[\w-]+\.)+\w{2,})"
+    r"|(?<![\w@./:-])(?P<host>(?:[\w-]+\.)+(?:ai|app|com|dev|example|io|md|net|org|pl|py|rs|sh)(?![\w-])(?:/[^\s<>|]*\w)?)",
+    re.DOTALL,
+)
+
+
+def as_sent(text: str) -> str:
+    """What a client makes of a text that is typed: addresses, hosts and what looks like one become links.
+
+    https://docs.slack.dev/messaging/formatting-message-text, https://github.com/operable/cog/issues/121
+    """
+
+    def link(found: re.Match[str]) -> str:
+        if found["kept"]:
+            return found[0]
+        if found["url"]:
+            return f"<{found[0]}>"
+        return f"<{'mailto:' if found['mail'] else 'http://'}{found[0]}|{found[0]}>"
+
+    return _LINKED.sub(link, text)
 
 
 class PeopleSide:
@@ -97,7 +120,7 @@ class PeopleSide:
             ts=self.workspace.ts(),
             author=person,
             bot_id=bot_id,
-            text=text,
+            text=text if bot_id else as_sent(text),
             blocks=list(blocks),
             attachments=[{"id": number, **one} for number, one in enumerate(attachments, 1)],
             thread_ts=thread_ts,
@@ -120,7 +143,7 @@ class PeopleSide:
         """Forward a message, given as (channel, ts), with words of one's own or without; the `ts` of the new one."""
         place = self._enter(channel, person)
         share = self.workspace.share(self.workspace.message(*message))
-        ts = self.workspace.ts()
+        ts, text = self.workspace.ts(), as_sent(text)
         forward = Message(channel=place.id, ts=ts, author=person, text=text, thread_ts=thread_ts, attachments=[share])
         return self.workspace.post(forward).ts
 
@@ -128,7 +151,7 @@ class PeopleSide:
         """Replace the text of a person's own message."""
         message = self.workspace.message(channel, ts)
         before = self.workspace.travel(message)
-        message.text = text
+        message.text = as_sent(text)
         message.edited = {"user": message.author, "ts": self.workspace.ts()}
         self.workspace.change(message, before)
 

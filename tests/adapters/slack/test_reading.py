@@ -204,3 +204,17 @@ async def test_a_table_that_somebody_pastes_is_a_part_of_the_question(slack: Sla
     asked = f"which is loaded?\n{table}"
     assert said == [asked, asked, table, "which is loaded? https://a.b", f"which is idle?\n{table}"]
     assert [one.text for one in found] == [f"which is idle?\n{table}"]
+
+
+async def test_hosts_and_names_of_files_are_read_as_they_were_typed(slack: SlackServer, clock: FakeClock) -> None:
+    """Slack's client makes links of them: operable/cog #121, hubot-slack #181."""
+    typed = "run main.py and README.md from github.com/a/b (see https://a.example/x?y=1, ask ann@a.example), `x.py`"
+    inbox = Inbox()
+    async with listening(slack, inbox.deliver, clock):
+        slack.say(slack.direct("U7"), typed, person="U7")
+        await inbox.until(1)
+
+    assert inbox.sent[0].text == typed
+    assert readable("<tel:+441234|+441234> <http://a.example|A shop> <https://a.example|a.example>", BOT, named) == (
+        "+441234 A shop (http://a.example) https://a.example"
+    )

@@ -342,9 +342,7 @@ def _enclosed(message: discord.Message | discord.MessageSnapshot, *, alone: bool
     Args:
         alone: the message has no text.
     """
-    found = [_file(one, alone) for one in message.attachments]
-    found += [Enclosure(kind=EnclosureKind.STICKER) for _ in message.stickers]
-    return tuple(found)
+    return tuple(_file(one, alone) for one in message.attachments)
 
 
 def _file(attachment: discord.Attachment, alone: bool) -> Enclosure:

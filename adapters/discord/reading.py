@@ -1,4 +1,4 @@
-"""What a person sees of a Discord message, in any position: text, embeds, components and a poll.
+"""What a person sees of a Discord message, in any position: text, embeds, components, a poll and stickers.
 
 Alarms and other bots write in embeds and components, with an empty `content`. See
 https://docs.discord.com/developers/resources/message#embed-object and …/components/reference.
@@ -81,6 +81,8 @@ def _lines(message: Seen, *, embeds: bool = True) -> Iterator[str]:
         yield message.content
     if isinstance(message, discord.Message) and message.poll is not None:
         yield _poll(message.poll)
+    # A reader of the picture knows its meaning; its name tells it.
+    yield from (f"[sticker] {one.name}" for one in message.stickers)
     for embed in message.embeds if embeds else ():
         if text := "\n".join(part for part in _embed(embed) if part):
             yield text

@@ -45,7 +45,7 @@ class _Before:
         people = [one for one in messages if one.type in _NOTICES and not one.flags.ephemeral]
         found = [read_as_quoted(one, self._bot) for one in people]
         said = [one for one in found if one.text]
-        if found and not said and not any(one.attachments or one.stickers for one in people):
+        if found and not said and not any(one.attachments for one in people):
             raise DeliveryError(
                 "Discord withholds the words of other people; switch on the Message Content Intent on the page Bot of "
                 "the developer portal"

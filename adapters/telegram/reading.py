@@ -1,4 +1,4 @@
-"""What a person sees of a Telegram message, in any position: text, a rich message's blocks, polls and places.
+"""What a person sees of a Telegram message, in any position: text, a rich message's blocks, polls, places and stickers.
 
 Formatted pastes and forwards of other bots' answers are rich messages with neither text nor caption (Bot API 10.1),
 which the library passes on as they come. See https://core.telegram.org/bots/api#richmessage.
@@ -45,7 +45,7 @@ def rich_text(message: Message, bot: Bot | None = None) -> tuple[str, bool]:
 
 
 def things_in(message: Message | ExternalReplyInfo) -> str:
-    """Return the description of a poll, a list or a place in plain words; "" if there is none."""
+    """Return the description of a poll, a list, a place or a sticker in plain words; "" if there is none."""
     if (poll := message.poll) is not None:
         return "\n".join((f"[poll] {poll.question}", *(f"• {one.text}" for one in poll.options)))
     if (listed := getattr(message, "checklist", None)) is not None:
@@ -59,7 +59,9 @@ def things_in(message: Message | ExternalReplyInfo) -> str:
     if (contact := message.contact) is not None:
         name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
         return f"[contact] {name}, {contact.phone_number}"
-    return ""
+    if (dice := message.dice) is not None:
+        return f"[dice] {dice.emoji} {dice.value}"
+    return f"[sticker] {emoji}" if message.sticker is not None and (emoji := message.sticker.emoji) else ""
 
 
 class _Reader:

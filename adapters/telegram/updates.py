@@ -69,7 +69,6 @@ _KINDS: Final = {
     "video": EnclosureKind.VIDEO,
     "video_note": EnclosureKind.VIDEO_NOTE,
     "voice": EnclosureKind.VOICE,
-    "dice": EnclosureKind.DICE,
     "game": EnclosureKind.OTHER,
     "giveaway": EnclosureKind.OTHER,
     "invoice": EnclosureKind.OTHER,
@@ -343,7 +342,7 @@ def _enclosed(message: Message | ExternalReplyInfo, *, alone: bool = False) -> t
         alone: the message has no text.
     """
     for field, kind in _KINDS.items():
-        if held := getattr(message, field, None):
+        if (held := getattr(message, field, None)) and not (field == "sticker" and held.emoji):
             name, media_type = getattr(held, "file_name", None), getattr(held, "mime_type", None)
             # A photo comes in several sizes, the largest last.
             file = held[-1] if isinstance(held, tuple) and field == "photo" else held

@@ -23,13 +23,11 @@ UNREAD = "I cannot read this yet"
 DAMAGED = "This seems to be damaged, so I cannot read it"
 PLATFORMS = ("telegram", "slack", "discord")
 IN_WORDS = {
-    "sticker": "a sticker",
     "voice": "a voice message",
     "audio": "a sound recording (song.mp3)",
     "video": "a video (clip.mp4)",
     "video_note": "a video message",
     "animation": "an animation (wave.mp4)",
-    "dice": "a throw of dice",
     "story": "something of a kind I do not know",
 }
 
@@ -164,17 +162,31 @@ async def test_a_question_with_a_file_is_answered_and_the_file_is_named_to_the_p
         assert '> file, "report.pdf", application/pdf, 1,200 bytes' in question
 
 
-async def test_a_poll_and_a_place_are_questions_in_words(world: World, start: Start) -> None:
+async def test_a_poll_a_place_a_sticker_and_dice_are_questions_in_words(world: World, start: Start) -> None:
     world.telegram.person(7, "Ada")
-    world.model.reply(Reply("Black."), Reply("An opera."))
+    said = ("Black.", "An opera.", "Glad you like it!", "Four!")
+    world.model.reply(*map(Reply, said))
     async with start("telegram") as bot:
-        for number, kind in enumerate(("poll", "venue"), 1):
+        for number, kind in enumerate(("poll", "venue", "sticker", "dice"), 1):
             world.telegram.people.send(7, kind)
             await world.model.asked(number)
             await bot.dispatcher.wait_idle()
 
-    assert [one.text for one in world.telegram.screen.of("7")] == ["Black.", "An opera."]
+    assert [one.text for one in world.telegram.screen.of("7")] == [*said]
     assert asked(world)[0] == "[poll] Tea?\n• yes\n• no" and asked(world)[1].startswith("[venue] Opera, Kirsten")
+    assert asked(world)[2:] == ["[sticker] 👍", "[dice] 🎲 4"]
+
+
+async def test_a_sticker_on_discord_is_an_answer_to_the_bot(world: World, start: Start) -> None:
+    discord = Place(world, "discord")
+    world.model.reply(Reply("Shall I?"), Reply("I do."))
+    async with start("discord"):
+        discord.send("Tea?")
+        await discord.until("Shall I?")
+        world.discord.say(int(discord.id), "", person=7, stickers=["thumbs up"])
+        await discord.until("I do.")
+
+    assert asked(world)[-1] == "[sticker] thumbs up"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in IN_WORDS])
@@ -201,10 +213,7 @@ async def test_whatever_telegram_lets_people_send_is_answered(world: World, star
 
 async def test_what_discord_and_slack_let_people_send_is_answered(world: World, start: Start) -> None:
     discord, slack = Place(world, "discord"), Place(world, "slack")
-    direct = int(discord.id)
     async with start("discord", "slack", TRANSCRIBE_MODEL="off"):
-        world.discord.say(direct, "", person=7, stickers=["wave"])
-        await discord.until("a sticker")
         for place, name in ((discord, "voice-message.ogg"), (slack, "audio_message.m4a")):
             place.send("", (name, "audio/ogg", b"OggS"))
             await place.until("a voice message.")

@@ -203,6 +203,8 @@ THINGS = {
     "venue": "[venue] Opera, Kirsten Flagstads plass 1 (",
     "location": "[location] ",
     "contact": "[contact] Eve, +4712345678",
+    "sticker": "[sticker] 👍",
+    "dice": "[dice] 🎲 4",
 }
 
 
@@ -214,6 +216,15 @@ async def test_a_poll_a_place_and_a_contact_are_told_in_words_alone_and_quoted(r
 
     assert alone.text.startswith(THINGS[kind]) and alone.enclosed == ()
     assert reply.quoted is not None and (reply.quoted.text, reply.quoted.enclosed) == (alone.text, ())
+
+
+async def test_a_sticker_without_an_emoji_is_told_as_something_unread(reader: Reader) -> None:
+    update = copy.deepcopy(reader.raw(reader.server.people.send(ADA, "sticker", person=ADA)))
+    del update["message"]["sticker"]["emoji"]
+
+    sent = message_of(reader.read(update))
+
+    assert not sent.text and [one.kind for one in sent.enclosed] == ["sticker"]
 
 
 async def test_who_moves_while_their_place_is_shown_asks_nothing_anew(reader: Reader) -> None:

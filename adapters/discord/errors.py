@@ -38,6 +38,8 @@ _CLOSED: Final = (10003, 10004, 50007, 50083, 50278, 160005)
 """Nothing can be written here, whatever the bot's rights: no such place, not to this person, archived, locked."""
 FORBIDDEN: Final = (*_NO_RIGHT, *_CLOSED)
 GONE: Final = 10008
+HARMFUL: Final = 240_000
+"""Discord takes an address in the text for harmful, and does not say which."""
 _TOO_LARGE: Final = 40005
 _INVALID: Final = 50035
 _TOO_MANY_FOLLOW_UPS: Final = 40094

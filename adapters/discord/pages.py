@@ -12,6 +12,9 @@ from adapters.discord.limits import LIMITS
 from adapters.discord.markdown import render, written
 from bot.contract import Button, Drawn, Page, TooLong, Unrenderable
 
+_MASKED: Final = re.compile(r"\[([^\[\]\n]*)\]\(<(https?://[^<>\s]*)>\)")
+_ANGLE: Final = re.compile(r"<(https?://[^<>\s]*)>")
+_ADDRESS: Final = re.compile(r"htt(ps?://)([^\s/<>()`]+)")
 _URL: Final = re.compile(r"(?<!<)https?://[^\s<>)\]]+", re.IGNORECASE)
 
 
@@ -65,3 +68,9 @@ def rendered(page: Page) -> str:
 def _quiet(text: str) -> str:
     """Return a text with its addresses in angle brackets, which keeps Discord from fetching them."""
     return _URL.sub(r"<\g<0>>", text)
+
+
+def without_links(text: str) -> str:
+    """Return the content of a message with its addresses written so that they are none: `hxxps://a[.]example/b`."""
+    text = _ANGLE.sub(r"\1", _MASKED.sub(r"\1 (\2)", text))
+    return _ADDRESS.sub(lambda found: f"hxx{found[1]}{found[2].replace('.', '[.]')}", text)

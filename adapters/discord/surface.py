@@ -20,10 +20,10 @@ from typing import Final, cast
 
 import discord
 
-from adapters.discord.errors import FORBIDDEN, GONE, HOOK_CLOSED, PauseAsked, file_refused, translate
+from adapters.discord.errors import FORBIDDEN, GONE, HARMFUL, HOOK_CLOSED, PauseAsked, file_refused, translate
 from adapters.discord.limits import BOT_WINDOW, CHANNEL_WINDOW, HOOK_WINDOW, LIMITS, SIGN_WINDOW
 from adapters.discord.ownthread import OwnThread, is_archived, open_again
-from adapters.discord.pages import DrawnMarkdown, draw_page, view_of
+from adapters.discord.pages import DrawnMarkdown, draw_page, view_of, without_links
 from bot.contract import (
     NEXT,
     PRESSED,
@@ -125,6 +125,7 @@ class DiscordSurface:
             slot = AnswerSlot(self._until)
             slot.begun.set()
         self._slot = slot
+        self._linkless = False
         self._lost = 0
         """Messages that somebody deleted."""
         bot = self._bot_scope = f"discord:{client.application_id}"
@@ -277,7 +278,6 @@ class DiscordSurface:
             if self._slot.closed and self._way(at) is not None:
                 raise DeliveryError("the command was acknowledged too late: its answer will be a message")
         archived = False
-        """It was, and was opened if the bot may."""
         while True:
             way = self._way(at)
             if way is None:
@@ -318,6 +318,9 @@ class DiscordSurface:
         if way is _Way.ORIGINAL and code == GONE:
             self._slot.free = False
             return True
+        if code == HARMFUL and not self._linkless:
+            self._linkless = True
+            return True
         if way is _Way.CHANNEL and code in FORBIDDEN:
             if self._reply_to is not None and self._first is None:
                 # Pointing at the question needs the right to read the history; writing does not.
@@ -341,7 +344,7 @@ class DiscordSurface:
         return said
 
     async def _put(self, way: _Way, drawn: DrawnMarkdown, at: MessageRef | None, nonce: str) -> MessageRef:
-        text, view = drawn.text, view_of(drawn.buttons)
+        text, view = without_links(drawn.text) if self._linkless else drawn.text, view_of(drawn.buttons)
         match way:
             case _Way.ORIGINAL:
                 sent = await self._hook.edit_message(_at_original, content=text, view=view, allowed_mentions=_SILENT)

@@ -45,6 +45,7 @@ ARCHIVED = Problem(
     "Tried to perform an operation on an archived thread, such as editing a message or adding a user to the thread",
 )
 INVALID_JSON = Problem(400, 50109, "The request body contains invalid JSON.")
+HARMFUL_LINK = Problem(400, 240000, "Message blocked by harmful links filter")
 THREAD_EXISTS = Problem(400, 160004, "A thread has already been created for this message")
 
 

@@ -6,13 +6,21 @@ Every change is shown on the screen and told to the gateway in the same step.
 from __future__ import annotations
 
 import mimetypes
+import re
 from collections.abc import Callable
 from typing import Protocol, TypedDict
 
 from playground.discord import mentions, payloads
 from playground.discord.bodies import Draft, Upload
 from playground.discord.clock import Clock
-from playground.discord.errors import EMPTY_MESSAGE, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Refusal, form_error
+from playground.discord.errors import (
+    EMPTY_MESSAGE,
+    HARMFUL_LINK,
+    UNKNOWN_CHANNEL,
+    UNKNOWN_MESSAGE,
+    Refusal,
+    form_error,
+)
 from playground.discord.limits import Limits
 from playground.discord.markdown import render
 from playground.discord.mentions import Ping, Preview
@@ -66,6 +74,8 @@ class State:
         """Where attachments are served: set when the server listens."""
         self.reads_all = False
         """The application was granted the privileged message content intent."""
+        self.harmful: set[str] = set()
+        """Hosts to which no message may contain an address."""
         self.people: dict[str, Person] = {bot.id: bot}
         self.guilds: dict[str, Guild] = {}
         self.channels: dict[str, Channel] = {}
@@ -121,7 +131,7 @@ class State:
         """Put a new message under the others; `flags` are the flags its sender may set.
 
         Raises:
-            Refusal: it is empty, or replies to a message that is gone.
+            Refusal: it is empty, has a harmful link, or replies to a message that is gone.
         """
         reference = draft.reference
         if reference:
@@ -132,6 +142,7 @@ class State:
                 reference = ""
         if repeated := self._repeated(author, place, draft):
             return repeated
+        self._check_links(draft)
         said = Message(
             self.clock.snowflake(),
             place,
@@ -166,8 +177,9 @@ class State:
         """Change what `draft` gives of a message; a placeholder becomes the message it stands for.
 
         Raises:
-            Refusal: nothing would be left of it.
+            Refusal: nothing would be left of it, or it has a harmful link.
         """
+        self._check_links(draft)
         before = (said.content, said.embeds, said.components, said.attachments, said.flags)
         if "flags" in draft.given:
             said.flags = (said.flags & ~(flags & SUPPRESS_EMBEDS)) | (draft.flags & flags)
@@ -267,6 +279,14 @@ class State:
         if earlier is None or earlier.deleted or self.clock.now() - at > self.limits.nonce_lives:
             return None
         return earlier
+
+    def _check_links(self, draft: Draft) -> None:
+        """Refuse an address of a host that Discord takes for harmful, wherever it is in the text.
+
+        https://docs.discord.com/developers/topics/opcodes-and-status-codes#json (240000)
+        """
+        if any(re.search(rf"https?://{re.escape(host)}", draft.content) for host in self.harmful):
+            raise Refusal(HARMFUL_LINK)
 
     def _fill(self, said: Message, draft: Draft) -> None:
         for key in ("content", "embeds", "components"):

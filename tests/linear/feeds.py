@@ -28,7 +28,7 @@ from adapters.console import terminal as console_terminal
 from adapters.discord import events as discord_events
 from adapters.discord import markdown as discord_markdown
 from adapters.discord import webhook as discord_webhook
-from adapters.discord.pages import rendered
+from adapters.discord.pages import rendered, without_links
 from adapters.formatting import layout, shortcodes
 from adapters.settings import SlackSettings
 from adapters.slack import errors as slack_errors
@@ -639,6 +639,7 @@ FED: dict[str, Callable[[str], object]] = {
     # Platforms
     "adapters.console.terminal.draw": _printed,
     "adapters.discord.events.message_edited": lambda text: discord_events.message_edited(_discord(text), 1, 7),
+    "adapters.discord.pages.without_links": without_links,
     "adapters.discord.pages.rendered": lambda text: rendered(Page(text, plain=True)),
     "adapters.discord.markdown.render": discord_markdown.render,
     "adapters.discord.markdown.written": discord_markdown.written,

@@ -155,6 +155,24 @@ async def test_an_archived_thread_that_is_locked_is_left_and_one_that_does_not_o
     assert [one.text for one in stage.server.screen.of(thread.id)] == ["Beca"]
 
 
+async def test_an_answer_with_a_link_that_discord_takes_for_harmful_is_shown_without_links(stage: Stage) -> None:
+    """It was lost as a whole: modmailbot #730, discord-api-docs #5328."""
+    adapter = await stage.listen()
+    stage.server.state.harmful.add("bad.example")
+    text = "See [the **page**](https://bad.example/a_b), https://good.example and `https://bad.example/c`."
+    shown = "See the page (hxxps://bad[.]example/a_b), hxxps://good[.]example and hxxps://bad[.]example/c."
+    surface = adapter.surface(channel())
+
+    ref = await show(surface, Page("See"), None, "t1-0")
+    await show(surface, Page(text), ref, "t1-0")
+    await show(surface, Page(f"{text} **Mind** it.", final=True), ref, "t1-0")
+    answer, _ = await stage.answer_to(adapter)
+    await show(answer, Page(text, final=True), None)
+
+    assert stage.said() == [f"{shown} Mind it.", shown]
+    assert stage.server.screen.of("20")[0].versions[-1].html.count("<strong>") == 2
+
+
 async def test_a_deleted_reply_is_noticed_and_can_be_posted_again(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
     ref = await show(surface, Page("Because"), None, "t1-0")

@@ -33,7 +33,7 @@ from bot.model.api import Refused
 from bot.model.causes import Cause, find_cause, find_wait
 from bot.model.providers import ModelName
 from bot.model.rendering import Weighed
-from bot.model.unfitparts import refused_role, refused_tool
+from bot.model.unfitparts import refused_history, refused_role, refused_schemas, refused_tool
 
 NETWORK_ERRORS = (
     Refused,
@@ -95,9 +95,15 @@ _TOOLS = re.compile(
 _PICTURES = re.compile(r"image|picture|vision|multi-?modal")
 _BLIND = re.compile(
     rf"{_NO}\b.{{0,80}}(?:image|picture|vision|multi-?modal)|(?:image|picture|vision|multi-?modal).{{0,80}}{_NO}"
-    r"|no endpoints found that support image|only supported by certain models|text-only|mmproj|expected `?text"
+    r"|no endpoints found that support image|at most 0 image|only supported by certain models|text-only|mmproj"
+    r"|expected `?text"
 )
 _TOOL_CHOICE = re.compile(rf"tool_choice.{{0,80}}{_NO}|{_NO}.{{0,80}}tool_choice")
+_OWN_CALL = re.compile(
+    r"error parsing tool call|failed to parse (?:input at pos|tool call)|harmonyerror|while expecting start token"
+    r"|(?:remaining in|value found in) (?:message )?header"
+)
+"""How servers say that they cannot read what their own model wrote: Ollama, llama.cpp, vLLM."""
 _UNDECLARED = re.compile(r"attempted to call tool ['\"`]?([\w.-]{1,64})['\"`]? which was not in", re.IGNORECASE)
 """Groq's refusal of a call to a tool that the model knows only by name."""
 _REASONING = re.compile(
@@ -120,6 +126,9 @@ _WINDOWS = (
     re.compile(r"(\d[\d,_]{1,11}) maximum context length"),
     re.compile(r"context.(?:length|size|window|limit)\D{0,20}(\d[\d,_]{1,11})"),
     re.compile(r"input length should be \[\d+, ?(\d{2,9})\]"),
+    re.compile(r"maximum prompt length is (\d{2,9})"),
+    re.compile(r"current length is \d{1,9} while limit is (\d{2,9})"),
+    re.compile(r"`?inputs`? tokens \+ `?max_new_tokens`? must be <= (\d{2,9})"),
 )
 """How servers name the window of a model when they refuse a conversation, the most reliable form first."""
 _FEATURES = {"stream_options": "usage", "stop": "stop", "reasoning_effort": "effort"}
@@ -172,6 +181,8 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
     if status < 429 or status >= 500:
         if _REASONING.search(words):
             return NotUnderstood(f"{model} wants its reasoning back ({shown})", "calls_without_reasoning")
+        if form := refused_history(words, sent):
+            return NotUnderstood(f"{model} refuses a message of this conversation ({shown})", form)
         if (role := refused_role(words, sent)) == "system":
             return NotUnderstood(f"{model} takes no system message ({shown})", "system")
         if role:
@@ -181,10 +192,14 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
             return ToolUnfit(f"{model} refuses the schema of the tool {unfit} ({shown})", unfit)
         if "v1/responses" in words:
             return NotUnderstood(f"{model} wants the Responses interface ({shown})", "chat")
-        if "tool_choice" in sent and _TOOL_CHOICE.search(words) and "enable-auto-tool-choice" not in words:
+        if "tool_choice" in sent and "tool_choice" in words and "enable-auto-tool-choice" not in words:
             return NotUnderstood(f"{model} refuses tool_choice ({shown})", "tool_choice")
         if "tools" in sent and (cause is Cause.NO_TOOLS or _TOOLS.search(words) or _TOOL_CHOICE.search(words)):
             return ToolsRefused(f"{model} does not support native tools ({shown}); TOOL_MODE=prompt does without")
+        if cause is None and status in (0, 400, 422, 500) and _OWN_CALL.search(words):
+            cause = Cause.OWN_CALL
+        elif cause is None and status in (0, 400, 422, 500) and refused_schemas(words, sent):
+            return NotUnderstood(f"{model} refuses a schema of the tools ({shown})", "schemas")
     window, limit = lengths.first_number(_WINDOWS, words), lengths.name_in(sent)
     if cause is Cause.OWN_CALL:
         return CallRefused(f"{model} wrote a call that its own server cannot read ({shown})")

@@ -20,11 +20,23 @@ Part: TypeAlias = Literal[
     "system",
     "calls_without_reasoning",
     "answers_without_reasoning",
+    "given_back",
+    "unsigned_calls",
+    "call_ids",
+    "empty_content",
+    "no_content",
+    "schemas",
 ]
 """A part of a request: native tools, `tool_choice`, `stream_options`, `stop`, the reasoning effort, the limit on the
 answer under each of its names, Chat Completions as such, pictures, a system message, and messages of the model without
-the reasoning that led to its calls, or to any answer."""
-_STRICTER = {"calls_without_reasoning": "answers_without_reasoning"}
+the reasoning that led to its calls, or to any answer; what else such a message gives back, calls without the server's
+signature, ids in another form than nine letters and digits, calls beside an empty content, or beside none, and whole
+schemas of tools."""
+_STRICTER = {
+    "calls_without_reasoning": "answers_without_reasoning",
+    "empty_content": "no_content",
+    "schemas": "tools",
+}
 """The stricter refusal to assume if the first one comes again."""
 
 _MOST_NAMED = 100

@@ -16,6 +16,7 @@ _NUMBER: Final = r"(\d[\d,_]{0,11})"
 _NAME: Final = r"(?:max_(?:completion_|output_)?tokens|maxoutputtokens)"
 _MOST: Final = (
     re.compile(rf"at most {_NUMBER} (?:completion|output) tokens"),
+    re.compile(rf"{_NAME}=\d+ ?cannot be greater than (?:\w+=){{1,2}}{_NUMBER}"),
     re.compile(rf"{_NAME}\W{{1,3}}\d+ > {_NUMBER}"),
     re.compile(rf"{_NAME}.{{0,40}}\[\d+, ?{_NUMBER}\]"),
     re.compile(
@@ -32,8 +33,12 @@ _PROMPT: Final = (
         r"|(?:in|of|from) (?:the|your) (?:messages|prompt|input))"
     ),
     re.compile(rf"context limit: {_NUMBER} \+ \d"),
+    re.compile(rf"given: {_NUMBER} `?inputs`? tokens"),
 )
 """How servers name the tokens of a prompt that leaves no room for such an answer."""
+_AT_LEAST: Final = re.compile(rf"prompt contains at least {_NUMBER} input tokens")
+"""vLLM counts a prompt no further than to where the answer would not fit."""
+_LEAST_ROOM: Final = 1_000
 _UNFIT: Final = re.compile(r"too large|too big|at most|exceed|out of range|valid range|less than|invalid value|must be")
 
 _LEAST_TRY: Final = 1_000
@@ -74,6 +79,11 @@ def refused_length(words: str, window: int, *, asked: int, model: str, shown: st
     if paid:
         return AnswerTooLong(f"the account behind {model} pays for {paid:,} tokens only ({shown})", most=paid)
     prompt = first_number(_PROMPT, words) if window else 0
+    if window and first_number((_AT_LEAST,), words) == window - asked + 1:
+        # One token less would be refused again, and so on.
+        most = max(asked // 4, _LEAST_ROOM)
+        text = f"{model} has no room for {asked:,} tokens of answer ({shown})"
+        return AnswerTooLong(text, most=most, window=window) if most < asked else None
     if 0 < prompt < window:
         text = f"{model} has room for {window - prompt:,} tokens of answer ({shown})"
         return AnswerTooLong(text, most=window - prompt, window=window)

@@ -31,6 +31,8 @@ NO_RESULT = "Error: there is no result, the call was cancelled."
 NOT_KEPT = "(not kept)"
 """Takes the place of the reasoning that a server insists on where another model wrote the message; an empty text is
 refused."""
+NO_WORDS = "(calls tools)"
+"""Takes the place of the text beside calls where a server insists on one."""
 NOT_SHOWN = "(You cannot see the pictures of this message now.)"
 
 
@@ -107,8 +109,11 @@ def data_urls(entry: UserEntry | AssistantEntry) -> list[str]:
     return [f"data:{one.media_type};base64,{base64.b64encode(one.content).decode()}" for one in shown]
 
 
-def call_id(call: str, *, own: bool) -> str:
-    """An id as it may be sent: this server's own byte for byte, another's only if every server takes it."""
+def call_id(call: str, *, own: bool, short: bool = False) -> str:
+    """An id as it may be sent: this server's own byte for byte, another's only if every server takes it; or a `short`
+    one for servers that take only nine letters and digits (Mistral's)."""
+    if short:
+        return hashlib.sha256(call.encode("utf-8", "replace")).hexdigest()[:9]
     if own or _COMMON_ID.fullmatch(call):
         return call
     return f"call_{hashlib.sha256(call.encode('utf-8', 'replace')).hexdigest()[:16]}"
@@ -163,10 +168,10 @@ class ChatRendering:
                     results, taken = results_of(entry, entries[place:])
                     place += taken
                     own = self._own(entry)
-                    if native and (own or not self._provider.calls_need_raw):
+                    if native and self._takes(entry, own=own):
                         messages.append(self._with_calls(entry, own=own))
                         for result, text in zip(results, results_texts(results), strict=True):
-                            given = call_id(result.call_id, own=own)
+                            given = call_id(result.call_id, own=own, short=self._learned.refuses("call_ids"))
                             messages.append({"role": "tool", "tool_call_id": given, "content": text})
                     else:
                         messages.append({"role": "assistant", "content": written(entry)})
@@ -185,10 +190,17 @@ class ChatRendering:
                 _say_first(messages, told_first)
             else:
                 messages.insert(0, {"role": "system", "content": told_first})
-        return [_weighed(message) if isinstance(message["content"], list) else message for message in messages]
+        return [_weighed(message) if isinstance(message.get("content"), list) else message for message in messages]
 
     def _own(self, entry: AssistantEntry) -> bool:
         return bool(entry.raw) and entry.provider == self._identity
+
+    def _takes(self, entry: AssistantEntry, *, own: bool) -> bool:
+        """The server takes the calls of a message as such; otherwise they are text."""
+        if self._learned.refuses("unsigned_calls"):
+            calls = tables_in(entry.raw.get("tool_calls"))
+            return own and (any("extra_content" in call for call in calls) or "reasoning_details" in entry.raw)
+        return own or not self._provider.calls_need_raw
 
     def _answer(self, entry: AssistantEntry, *, after_tool: bool) -> Message:
         message: Message = {"role": "assistant", "content": entry.text}
@@ -200,13 +212,17 @@ class ChatRendering:
         raw_calls = {str(call.get("id")): call for call in kept}
         content = entry.text or (None if self._provider.null_content else "")
         message: Message = {"role": "assistant", "content": content}
+        if not content and self._learned.refuses("no_content"):
+            message["content"] = NO_WORDS
+        elif not content and self._learned.refuses("empty_content"):
+            del message["content"]
         message["tool_calls"] = [self._call(call, raw_calls.get(call.id, {}), own=own) for call in entry.calls]
         self._give_back(entry, message, reasoning=True, own=own)
         return message
 
     def _give_back(self, entry: AssistantEntry, message: Message, *, reasoning: bool, own: bool) -> None:
         """Add what the provider wants to see again of its own message; `reasoning`: also what it thought."""
-        raw = entry.raw if own else {}
+        raw = entry.raw if own and not self._learned.refuses("given_back") else {}
         for name in ("extra_content", *(self._provider.reasoning_back if reasoning else ())):
             if raw.get(name):
                 message[name] = raw[name]
@@ -214,11 +230,12 @@ class ChatRendering:
         if self._learned.refuses(wanted):
             message["reasoning_content"] = raw.get("reasoning_content") or raw.get("reasoning") or NOT_KEPT
 
-    @staticmethod
-    def _call(call: ToolCall, raw: Mapping[str, Any], *, own: bool) -> Message:
+    def _call(self, call: ToolCall, raw: Mapping[str, Any], *, own: bool) -> Message:
         function = {"name": tool_name(call.name), "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)}
         function = {**table_in(raw.get("function")), **function}
-        return {**raw, "id": call_id(call.id, own=own), "type": "function", "function": function}
+        raw = {} if self._learned.refuses("given_back") else raw
+        given = call_id(call.id, own=own, short=self._learned.refuses("call_ids"))
+        return {**raw, "id": given, "type": "function", "function": function}
 
 
 def _ends_with(messages: Sequence[Message], role: str) -> bool:

@@ -1,10 +1,12 @@
-"""The part of a request that a server refuses, found in its words: a role, or the schema of one tool."""
+"""The part of a request that a server refuses, found in its words: a role, a form of history, or schemas of tools."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from typing import Any, Final
+
+from bot.model.learned import Part
 
 _SYSTEM: Final = re.compile(
     r"system (?:role|message|prompt|instruction)s? (?:is |are )?(?:not |un)(?:supported|allowed|enabled)"
@@ -44,6 +46,47 @@ def refused_role(words: str, sent: Mapping[str, Any]) -> str:
     if "system" in roles and (neither or _SYSTEM.search(words)):
         return "system"
     return "tool" if "tool" in roles and (neither or _TOOL.search(words)) else ""
+
+
+_SIGNATURE: Final = re.compile(r"thought_?signature")
+_CALL_ID: Final = re.compile(
+    r"(?:tool call id|tool_call_id|tool_calls?\W{1,4}\d{0,3}\W{0,4}id|tool_use\.id|tool_use_id)\b.{0,80}"
+    r"(?:must|length|pattern|match|too long)"
+)
+_EMPTY: Final = re.compile(
+    r"text content is empty|must not be empty|must be non-?empty|(?:can|should)(?:not| not|n't) be empty"
+    r"|at least one content element|text field in the contentblock.{0,60}blank"
+    r"|content\b.{0,40}(?:field required|is a required field|expected a string, got null|should be a valid string)"
+)
+_SCHEMAS: Final = re.compile(r"schema|grammar|unable to generate parser")
+_EXCESS: Final = re.compile(r"unsupported|not (?:supported|allowed|permitted)|extra|unknown|unrecognized|unexpected")
+_GIVEN_BACK: Final = ("reasoning_content", "reasoning_details", "extra_content")
+
+
+def refused_history(words: str, sent: Mapping[str, Any]) -> Part | None:
+    """Return the form of the conversation's earlier messages that a server refuses and can be sent otherwise.
+
+    Args:
+        words: as above.
+    """
+    messages = [message for message in sent.get("messages") or () if isinstance(message, Mapping)]
+    callers = [message for message in messages if message.get("tool_calls")]
+    if callers and _SIGNATURE.search(words):
+        return "unsigned_calls"
+    if callers and _CALL_ID.search(words):
+        return "call_ids"
+    if any(name in words and any(name in one for one in messages) for name in _GIVEN_BACK) and _EXCESS.search(words):
+        return "given_back"
+    return "empty_content" if any(not one.get("content") for one in callers) and _EMPTY.search(words) else None
+
+
+def refused_schemas(words: str, sent: Mapping[str, Any]) -> bool:
+    """Return True if a server refuses the schema of some tool, without saying which.
+
+    Args:
+        words: as above.
+    """
+    return bool(sent.get("tools")) and _SCHEMAS.search(words) is not None
 
 
 def refused_tool(words: str, sent: Mapping[str, Any]) -> str:

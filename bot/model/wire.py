@@ -17,6 +17,7 @@ from bot.model.options import ModelOptions
 from bot.model.protocol import RESULT_OPENING, must_call
 from bot.model.providers import ModelName, place_of
 from bot.model.rendering import ChatRendering, Declarations
+from bot.model.schemas import simplified
 from bot.model.sse import Decoder, EventDecoder
 
 Body: TypeAlias = dict[str, Any]
@@ -79,6 +80,12 @@ class ChatWire:
         self.identity = at.place
         self._rendering = ChatRendering(at.name.provider, self.identity, at.learned)
         self._declarations = Declarations(lambda schema: {"type": "function", "function": schema})
+        self._simple = Declarations(
+            lambda schema: {
+                "type": "function",
+                "function": {**schema, "parameters": simplified(schema["parameters"])},
+            }
+        )
 
     def body(self, request: Request, *, native: bool) -> Body:
         provider, refuses = self._at.name.provider, self._at.learned.refuses
@@ -96,7 +103,7 @@ class ChatWire:
         if not refuses("usage"):
             body["stream_options"] = {"include_usage": True}
         if declared:
-            body["tools"] = self._declarations.of(request.tools)
+            body["tools"] = (self._simple if refuses("schemas") else self._declarations).of(request.tools)
             if request.tool_choice != "auto" and chooses:
                 body["tool_choice"] = (
                     request.tool_choice

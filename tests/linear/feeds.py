@@ -96,6 +96,7 @@ from bot.model import (
     providers,
     rendering,
     responses,
+    schemas,
     searched,
     sse,
     usage,
@@ -172,7 +173,11 @@ OTHER = ToolSpec(name="search_web", purpose="Search the web.", parameters=PARAME
 MODEL = providers.ModelName.parse("openai:scripted")
 SENT: dict[str, Json] = {
     "tools": [{"type": "function", "function": {"name": "look"}}],
-    "messages": [{"role": "system"}, {"role": "tool"}],
+    "messages": [
+        {"role": "system"},
+        {"role": "assistant", "tool_calls": [{}], "reasoning_content": "x"},
+        {"role": "tool"},
+    ],
 }
 """A request with everything that a refusal may be about."""
 TOOLS: dict[str, dict[str, Json]] = {
@@ -872,6 +877,13 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.model.failures.stream_fault": lambda text: failures.stream_fault({"m": text}, MODEL, {}),
     "bot.model.lengths.refused_length": lambda text: lengths.refused_length(
         text[:8000], 100, asked=1000, model="m", shown=""
+    ),
+    "bot.model.schemas.simplified": lambda text: schemas.simplified(
+        {
+            "properties": {
+                text: {"$ref": text, "description": text, "enum": list(text), "allOf": [{"$ref": f"#/{text}"}]}
+            }
+        }
     ),
     "bot.model.rendering.call_id": lambda text: rendering.call_id(text, own=False),
     "bot.model.rendering.tool_name": rendering.tool_name,

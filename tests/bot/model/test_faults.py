@@ -453,6 +453,17 @@ CAUSES: dict[str, tuple[int, RawJson, type[ModelError]]] = {
         },
         CallRefused,
     ),
+    "llama.cpp, its own call": (
+        500,
+        {"error": {"code": 500, "message": "Failed to parse input at pos 12: </tool_call>", "type": "server_error"}},
+        CallRefused,
+    ),
+    "Ollama, its own call": (500, {"error": "error parsing tool call: raw='{\"a\": 1}]', err=invalid"}, CallRefused),
+    "vLLM, its own call": (
+        500,
+        {"error": {"message": 'unexpected tokens remaining in message header: Some("to=functions.x")', "code": 500}},
+        CallRefused,
+    ),
     "a key": (401, {"error": {"code": "invalid_api_key", "message": "Wrong key; see billing"}}, KeyRefused),
     "what nobody knows": (418, {"error": {"code": "brewing", "message": "short and stout"}}, ModelRefused),
 }
@@ -536,6 +547,8 @@ async def test_each_refusal_has_its_name_and_is_not_repeated(
         ("Requested tokens (1043) exceed context window of 512", 512),
         ("Prompt contains 40000 tokens, too large for model with 32768 maximum context length", 32_768),
         ("Your input exceeds the context window of this model. Please adjust your input and try again.", 0),
+        ("This model's maximum prompt length is 131072 but the request contains 150000 tokens.", 131_072),
+        ("Please reduce the length of the messages or completion. Current length is 9001 while limit is 8192", 8_192),
         ("Total tokens of image and text exceed max message tokens", 0),
         ("Range of input length should be [1, 30720]", 30_720),
         ("Input is too long for requested model.", 0),

@@ -13,7 +13,7 @@ from bot.model import Models, lengths
 from bot.model.base import Request
 from playground.model import ModelServer, Reply
 from tests.bot.model.conftest import Ask, Open
-from tests.conftest import RawJson
+from tests.conftest import RawJson, RawObject
 
 LEAF = "a leaf and a stone " * 400
 
@@ -175,6 +175,10 @@ WORDS = [
      "contains at least 192 input tokens, for a total of at least 30192 tokens.", 8_000, False),
     ("This endpoint's maximum context length is 8192 tokens. However, you requested about 30192 tokens (192 of text "
      "input, 30000 in the output).", 8_000, False),
+    ("max_tokens=30000cannot be greater than max_model_len=max_total_tokens=8192. Please request fewer output tokens. "
+     "(parameter=max_tokens, value=30000)", 8_192, True),
+    ("Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8192. Given: 192 `inputs` tokens and 30000 "
+     "`max_new_tokens`", 8_000, False),
     ("input length and `max_tokens` exceed context limit: 192 + 30000 > 8192, decrease input length", 8_000, False),
 ]  # fmt: skip
 
@@ -193,6 +197,35 @@ async def test_every_server_s_words_for_an_answer_too_long_are_understood(
     assert asked.answer.text == "Of course."
     assert server.requests[1]["max_tokens"] == most
     assert server.requests[2]["max_tokens"] == (most if lasting else server.requests[2]["max_tokens"])
+
+
+@pytest.mark.parametrize(("prompt", "room"), [(20_000, 8_000), (200, 8_000), (60_000, 0)])
+async def test_a_server_that_counts_a_prompt_only_as_far_as_it_must_is_not_asked_for_one_token_less_each_time(
+    server: ModelServer, opened: Open, asking: Ask, question: Request, prompt: int, room: int
+) -> None:
+    """vLLM 0.20 says of a prompt only that it has more tokens than fit beside the answer."""
+    window = 28_001
+
+    def script(body: RawObject) -> Reply:
+        most = body["max_tokens"]
+        if prompt + most <= window:
+            return Reply("Of course.")
+        return Reply.refusal(
+            400,
+            f"This model's maximum context length is {window} tokens. However, you requested {most} output tokens and "
+            f"your prompt contains at least {window - most + 1} input tokens, for a total of at least {window + 1} "
+            "tokens.",
+        )
+
+    server.script = script
+
+    asked = await asking(opened("vllm:scripted"), replace(question, max_tokens=27_000))
+
+    assert len(server.requests) <= 5
+    if room:
+        assert asked.answer.text == "Of course." and server.requests[-1]["max_tokens"] <= window - prompt
+    else:
+        assert isinstance(asked.error, ContextTooLong) and asked.error.window == window
 
 
 async def test_a_limit_that_is_refused_again_and_again_is_not_asked_for_without_end(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 import pytest
 
 from bot.contract import AssistantEntry, SystemEntry, ToolEntry, UserEntry
 from bot.contract.errors import ModelRefused, SetupRefused
 from bot.model.base import Request
+from bot.model.schemas import simplified
 from playground.model import ModelServer, Reply
 from tests.bot.model.conftest import Ask, Open
 from tests.conftest import RawObject
@@ -142,6 +144,170 @@ async def test_a_server_that_refuses_one_tool_after_the_other_is_told_of_them_in
 
     asked = await asking(opened(tool_mode="native"), Request(entries=(UserEntry("Go."),), tools=tools))
     assert isinstance(asked.error, ModelRefused)
+
+
+DEEP: RawObject = {
+    "type": "object",
+    "$defs": {
+        "Place": {"type": "object", "properties": {"city": {"type": "string"}, "zip": {"type": ["string", "null"]}}}
+    },
+    "anyOf": [{"required": ["place"]}, {"required": ["near"]}],
+    "properties": {
+        "place": {"$ref": "#/$defs/Place", "description": "Where."},
+        "near": {"oneOf": [{"type": "null"}, {"$ref": "#/$defs/Place"}]},
+        "days": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None},
+        "unit": {"enum": ["C", "F"]},
+        "tags": {"type": "array", "items": [{"type": "string"}]},
+        "more": True,
+        "self": {"$ref": "#/properties/self"},
+        "both": {"allOf": [{"properties": {"a": {"type": "number"}}}, {"properties": {"b": {"type": "boolean"}}}]},
+    },
+    "required": ["place", "gone"],
+}
+PLACE: RawObject = {"type": "object", "properties": {"city": {"type": "string"}, "zip": {"type": "string"}}}
+
+
+def test_a_simplified_schema_has_one_type_for_each_value() -> None:
+    assert simplified(DEEP) == {
+        "type": "object",
+        "properties": {
+            "place": {**PLACE, "description": "Where."},
+            "near": PLACE,
+            "days": {"type": "integer"},
+            "unit": {"type": "string", "enum": ["C", "F"]},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "more": {"type": "string"},
+            "self": {"type": "string"},
+            "both": {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "boolean"}}},
+        },
+        "required": ["place"],
+    }
+
+
+def test_a_schema_without_end_ends() -> None:
+    endless: RawObject = {"type": "object", "properties": {}}
+    endless["properties"]["again"] = {"$ref": "#"}
+
+    assert len(str(simplified(endless))) < 2_000
+    assert simplified({"anyOf": [{"$ref": "#"}]})["type"] == "object"
+
+
+SCHEMAS_REFUSED = {
+    "Moonshot": "Invalid request: tools.function.parameters is not a valid moonshot flavored json schema, details: "
+    "<At path 'root': when using anyOf, type should be defined in anyOf items instead of the parent schema>",
+    "llama.cpp": "Failed to parse grammar",
+    "llama.cpp's parsers": "Unable to generate parser for this template. Automatic parser generation failed: "
+    "\nUnrecognized schema",
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS_REFUSED)
+@pytest.mark.parametrize("simple", [True, False])
+async def test_tools_whose_schemas_are_refused_without_a_name_are_declared_more_simply_then_in_words(
+    server: ModelServer, opened: Open, asking: Ask, name: str, simple: bool
+) -> None:
+    def script(body: RawObject) -> Reply:
+        tools = str(body.get("tools", ""))
+        return (
+            Reply.refusal(400, SCHEMAS_REFUSED[name]) if tools and ("anyOf" in tools or not simple) else Reply("Done.")
+        )
+
+    server.script = script
+    models = opened("vllm:scripted")
+    parameters: RawObject = {"type": "object", "properties": {"days": DEEP["properties"]["days"]}}
+    request = Request(entries=(UserEntry("Go."),), tools=(ToolSpec(name="go", purpose="Goes.", parameters=parameters),))
+
+    for _ in range(2):
+        assert (await asking(models, request)).answer.text == "Done."
+
+    assert len(server.requests) == (3 if simple else 4)
+    assert ("tools" in server.requests[-1].body) == simple
+
+
+HISTORY = (
+    UserEntry("Roll."),
+    AssistantEntry("", calls=(ToolCall("call_1", "add_note", {"text": "x"}),), provider="elsewhere", raw={"x": 1}),
+    ToolEntry("call_1", "add_note", "noted"),
+    UserEntry("And?"),
+)
+
+
+def _caller(body: RawObject) -> RawObject:
+    return next((one for one in body["messages"] if one.get("tool_calls")), {})
+
+
+HISTORY_REFUSED: dict[str, tuple[str, Callable[[RawObject], bool]]] = {
+    "Gemini, through a gateway": (
+        "Provider returned error: Function call is missing a thought_signature in functionCall parts. This is required",
+        lambda body: not _caller(body),
+    ),
+    "Mistral": (
+        "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.",
+        lambda body: (
+            len(_caller(body)["tool_calls"][0]["id"]) == 9
+            and body["messages"][2]["tool_call_id"] == _caller(body)["tool_calls"][0]["id"]
+        ),
+    ),
+    "Moonshot": ("Invalid request: text content is empty", lambda body: "content" not in _caller(body)),
+    "xAI": (
+        "Invalid request content: Each message must have at least one content element.",
+        lambda body: bool(_caller(body).get("content")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HISTORY_REFUSED)
+async def test_calls_of_history_are_told_as_a_server_takes_them(
+    server: ModelServer, opened: Open, asking: Ask, name: str
+) -> None:
+    words, taken = HISTORY_REFUSED[name]
+    server.script = lambda body: Reply("So.") if taken(body) else Reply.refusal(400, words)
+    models = opened("vllm:scripted")
+
+    for _ in range(2):
+        assert (await asking(models, Request(entries=HISTORY, tools=TOOLS))).answer.text == "So."
+
+    assert len(server.requests) <= 4 and server.requests[-2].status == 200
+    assert "noted" in str(server.requests[-1].messages)
+
+
+async def test_what_a_server_does_not_want_back_of_its_own_answers_is_left_out(
+    server: ModelServer, opened: Open, asking: Ask
+) -> None:
+    server.script = lambda body: (
+        Reply.refusal(400, "'messages.1' : property 'reasoning_content' is unsupported")
+        if any("reasoning_content" in one for one in body["messages"])
+        else Reply(reasoning="Hm.", calls=(("add_note", {"text": "x"}),))
+        if len(body["messages"]) < 3
+        else Reply("So.")
+    )
+    models = opened("deepseek:scripted")
+    answer = (await asking(models, Request(entries=(UserEntry("Note x."),), tools=TOOLS))).answer
+    own = AssistantEntry("", calls=answer.calls, provider=answer.provider, raw=answer.raw)
+    entries = (UserEntry("Note x."), own, ToolEntry(answer.calls[0].id, "add_note", "noted"))
+
+    asked = await asking(models, Request(entries=entries, tools=TOOLS))
+
+    assert asked.answer.text == "So."
+    assert server.requests[-1].messages[1]["tool_calls"][0]["id"] == answer.calls[0].id
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "No endpoints found that support the provided 'tool_choice' value. To learn more about provider routing",
+        "tool_choice 'specified' is incompatible with thinking enabled",
+        "[{'type': 'literal_error', 'loc': ('body', 'tool_choice'), 'msg': \"Input should be 'auto'\"}]",
+    ],
+)
+async def test_a_choice_that_a_server_does_not_know_is_made_in_words(
+    server: ModelServer, opened: Open, asking: Ask, words: str
+) -> None:
+    server.script = lambda body: Reply.refusal(404, words) if "tool_choice" in body else Reply("So.")
+    request = Request(entries=(UserEntry("Note x."),), tools=TOOLS, tool_choice="required")
+
+    assert (await asking(opened("vllm:scripted"), request)).answer.text == "So."
+    assert "Call one of your tools now." in str(server.requests[-1].messages)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from typing import Final
 
@@ -14,6 +13,7 @@ from adapters.slack.counted import Counted
 from adapters.slack.errors import error_code
 from adapters.slack.limits import LOOKUP_WINDOW
 from bot.contract import Clock, done_within
+from tools.contract.newest import Newest
 from tools.programs.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
@@ -31,11 +31,9 @@ class People:
     """
 
     def __init__(self, web: AsyncWebClient, clock: Clock, most: int = MOST_KNOWN) -> None:
-        self._most = most
         self._clock = clock
-        self._known: OrderedDict[str, str] = OrderedDict()
-        """Id → name; the id itself if Slack has no name."""
-        self._languages: dict[str, str] = {}
+        self._known: Newest[str, tuple[str, str]] = Newest(most)
+        """Id → name, the id itself if Slack has no name, and language."""
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._at_once = asyncio.Semaphore(MOST_AT_ONCE)
         self._info = Counted(web.users_info, LOOKUP_WINDOW, clock)
@@ -45,11 +43,11 @@ class People:
         """Return the display name, or `id` while unknown."""
         if id in self._known:
             self._known.move_to_end(id)
-        return self._known.get(id, id)
+        return self._known.get(id, (id, ""))[0]
 
     def language(self, id: str) -> str:
         """Return the IETF tag of a person's Slack language; empty while unknown."""
-        return self._languages.get(id, "")
+        return self._known.get(id, (id, ""))[1]
 
     def learn(self, ids: Iterable[str]) -> None:
         """Look up unknown names in the background, a few at a time."""
@@ -96,19 +94,12 @@ class People:
         except Exception as error:  # noqa: BLE001 - without its name a person is shown by id
             self._failed(id, error)
         else:
-            self._remember(id, str(name or id), str(user.get("locale") or ""))
+            self._known.put(id, (str(name or id), str(user.get("locale") or "")))
 
     def _failed(self, id: str, error: Exception) -> None:
         code = error_code(error)
         if code in _NOBODY:
-            self._remember(id, id, "")
+            self._known.put(id, (id, ""))
         elif code in _NO_USE:
             log.info("slack: names are not looked up (%s)", code)
             self._useful = False
-
-    def _remember(self, id: str, name: str, language: str) -> None:
-        self._known[id] = name
-        self._languages[id] = language
-        if len(self._known) > self._most:
-            gone, _ = self._known.popitem(last=False)
-            self._languages.pop(gone, None)

@@ -291,7 +291,7 @@ class CallRunner:
             self._count_failure(call.name)
             return [ToolFinished(call, prepared)]
         if self.asked is not None:
-            return [ToolFinished(call, _error(_ONE_AT_A_TIME.format(name=call.name)))]
+            return [ToolFinished(call, ToolResult.failed(_ONE_AT_A_TIME.format(name=call.name)))]
         spec = self.registry.spec(call.name)
         assert spec is not None
         address = prepared.arguments.get(spec.address) if spec.address else None
@@ -342,18 +342,22 @@ class CallRunner:
     def _find_problem(self, call: ToolCall, number: int, verdict: Verdict) -> ToolResult | None:
         """Return the result for a call that is not run at all; None if it may run."""
         if isinstance(verdict, Refuse):
-            return _error(verdict.reason, retry=False)
+            return ToolResult.failed(verdict.reason, retry=False)
         if call.name not in self._offered and (problem := self._offer_from_now(call)) is not None:
             return problem
         if call.name in self.withdrawn:
-            return _error(f"{call.name} is not available any more in this turn. Answer without it.", retry=False)
+            return ToolResult.failed(
+                f"{call.name} is not available any more in this turn. Answer without it.", retry=False
+            )
         if call.problem:
             self._count_failure(call.name)
             spec = self.registry.spec(call.name)
             wrong = describe_problem(call.name, call.problem, spec.parameters if spec is not None else {})
-            return ToolResult(text=wrong, ok=False, status=ToolStatus.FAILED, own_words=True)
+            return ToolResult.failed(wrong)
         if number >= self.calls_per_pass:
-            return _error(f"Not run: at most {self.calls_per_pass} calls are made at once. Ask again for this one.")
+            return ToolResult.failed(
+                f"Not run: at most {self.calls_per_pass} calls are made at once. Ask again for this one."
+            )
         return None
 
     def _offer_from_now(self, call: ToolCall) -> ToolResult | None:
@@ -362,13 +366,13 @@ class CallRunner:
         spec = next((one for one in self.registry.specs() if one.name == call.name), None)
         if spec is None:
             names = ", ".join(sorted(self._offered - self.withdrawn)) or "none"
-            return _error(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
+            return ToolResult.failed(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
         self._offered.add(call.name)
         self.added.append(spec)
         self._withheld = self._find_withheld()
         if call.problem:
             wrong = describe_problem(call.name, call.problem, spec.parameters)
-            return ToolResult(text=wrong, ok=False, status=ToolStatus.FAILED, own_words=True)
+            return ToolResult.failed(wrong)
         prepared = self.registry.prepare(call)
         return prepared if isinstance(prepared, ToolResult) else None
 
@@ -395,7 +399,3 @@ def _clean(call: ToolCall) -> ToolCall:
     return replace(call, name=clean_name(call.name), arguments={
         name: clean_name(value) if isinstance(value, str) else value for name, value in call.arguments.items()
     })  # fmt: skip
-
-
-def _error(text: str, *, retry: bool = True) -> ToolResult:
-    return ToolResult(text=f"Error: {text}", ok=False, status=ToolStatus.FAILED, retry=retry, own_words=True)

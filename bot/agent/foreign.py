@@ -181,7 +181,7 @@ class _Translation:
             for call in entry.calls:
                 if (number, call.id) not in self._task.results:
                     text = OUTCOME_UNKNOWN if (number, call.id) in self._task.outcome_unknown else NOT_ENDED
-                    yield ToolFinished(call, _error(text))
+                    yield ToolFinished(call, ToolResult.failed(text, retry=False))
 
     def shorten(self, event: answers.Event) -> answers.Event:
         """Return an event without what nobody can be shown: a text may be a hundred million characters long."""
@@ -248,7 +248,7 @@ class _Translation:
         if len(self._passes) >= MOST_CALLS:
             raise AgentFailed(f"it made more than {MOST_CALLS} calls")
         if (other := self._open.pop(call.id, None)) is not None:
-            yield self._file(other[0], _error(_LEFT_OPEN))
+            yield self._file(other[0], ToolResult.failed(_LEFT_OPEN, retry=False))
         decision = self._decision
         decided = decision is not None and call.id == decision.asked_as
         if decision is not None and decided:
@@ -296,14 +296,14 @@ class _Translation:
             yield self._end_pass(call)
         if not self._task.may_ask:
             self.refused = answers.Decision(call=event.call, allowed=False, state=event.state)
-            yield self._file(call, _error(_NOBODY))
+            yield self._file(call, ToolResult.failed(_NOBODY, retry=False))
             return
         yield Finished(asks=Asked(call, self._origin, tool_digest(self._agent.name, call.name), state=event.state))
 
     def _end_open(self) -> Iterator[Event]:
         """End the calls that the agent left open."""
         for call, _ in self._open.values():
-            yield self._file(call, _error(_LEFT_OPEN))
+            yield self._file(call, ToolResult.failed(_LEFT_OPEN, retry=False))
         self._open.clear()
 
     def _end_pass(self, *calls: ToolCall) -> PassEnded:
@@ -424,7 +424,3 @@ def _to_message(entry: Entry) -> answers.Message:
             return answers.Message(role="tool", text=text, call=call_id, ok=ok)
         case _:
             return answers.Message(role="user", text=entry.text)
-
-
-def _error(text: str) -> ToolResult:
-    return ToolResult(text=text, ok=False, status=ToolStatus.FAILED, retry=False, own_words=True)

@@ -29,7 +29,7 @@ from bot.model import Answer, Request
 from bot.safety import new_marker, redacted
 from bot.settings import TurnSettings
 from tools.calling.registry import ToolRegistry
-from tools.contract.base import ToolResult, ToolStatus
+from tools.contract.base import ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +198,7 @@ async def _begin(task: Task, runner: CallRunner, entries: list[Entry]) -> AsyncG
         for call in entry.calls:
             result = task.results.get((number, call.id))
             if result is None and (number, call.id) in task.outcome_unknown:
-                result = ToolResult(
-                    text=OUTCOME_UNKNOWN, ok=False, status=ToolStatus.FAILED, retry=False, own_words=True
-                )
+                result = ToolResult.failed(OUTCOME_UNKNOWN, retry=False)
                 yield ToolFinished(call, result)
             if result is not None:
                 known[call.id] = runner.entry_of(call, result, entry.origin)

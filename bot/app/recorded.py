@@ -30,7 +30,7 @@ from bot.safety import without_boundaries
 from bot.store import CallRecord, Recording
 from bot.turn import asks_from_outside
 from tools.calling.registry import ToolRegistry
-from tools.contract.base import Arguments, Json, ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
+from tools.contract.base import Arguments, Json, ToolCall, ToolContext, ToolResult, ToolSpec
 
 NO_MORE: Final = "(the recording has no further pass)"
 _HEAD: Final = re.compile(r"^\[(\d{1,3})\](?=[ \t])", re.MULTILINE)
@@ -212,7 +212,7 @@ class RecordedTools(ToolRegistry):
                 return as_returned(record)
         if any(is_same(record.call, call) for record in self._open):
             await asyncio.Event().wait()
-        return ToolResult(text="Error: the recording has no such call.", ok=False, status=ToolStatus.FAILED)
+        return ToolResult.failed("the recording has no such call.", own_words=False)
 
 
 def _first_number(record: CallRecord) -> int:

@@ -13,7 +13,7 @@ from bot.cli.counts import count_of
 from bot.commands import ChatWriter, Form
 from bot.contract import ChatId, SettingsError, SystemClock, identity, turns_of
 from bot.safety import redact_nothing
-from bot.store import Store, explain_absence
+from bot.store import Extent, Store, explain_absence
 
 MOST_CHATS = 1_000_000
 """Most chats that are listed."""
@@ -57,7 +57,7 @@ async def export(database_url: str, id: str, *, markdown: bool = False) -> int:
         if await _count_turns(store, chat) is None:
             return _print_refusal(f"no chat {str(chat)!r} is stored; `parley chats` lists their ids")
         writer = ChatWriter(Form.MARKDOWN, redact_nothing)  # what is printed is masked where it leaves
-        async for line in store.history.export(chat):
+        async for line in store.history.export(Extent(chat)):
             print(writer.write(line) + "\n" if markdown else json.dumps(line, ensure_ascii=False))  # noqa: T201
     return 0
 

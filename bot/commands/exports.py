@@ -91,7 +91,7 @@ class Exports:
         if not stored:
             return [say("export_nothing", language)]
         most = min(limits.attachment_bytes, FILE_BYTES)
-        written = await write_chat(history.export_part(extent), ChatWriter(form, self.redact, self.zone), most)
+        written = await write_chat(history.export(extent), ChatWriter(form, self.redact, self.zone), most)
         command = limits.command_form.format(word=f"export {_ALL}")
         parts = [say("export" if everything else "export_own", language, turns=written.turns, all=command)]
         if left_out := stored - written.turns:

@@ -166,20 +166,15 @@ class History(Queries):
         )
         return [ChatRow(ChatId.parse(chat), *rest) for chat, *rest in rows]
 
-    def export(self, chat: ChatId) -> AsyncIterator[dict[str, Any]]:
-        """Yield everything stored of a chat, one JSON object a turn, oldest first, including replaced answers."""
-        from bot.store.export import Extent, export_chat
-
-        return export_chat(self._readers, Extent(chat))
-
-    def export_part(self, extent: Extent) -> AsyncIterator[dict[str, Any]]:
-        """Yield some turns of a chat as `export` does."""
+    def export(self, extent: Extent) -> AsyncIterator[dict[str, Any]]:
+        """Yield everything stored of a chat, or of some of its turns, one JSON object a turn, including replaced
+        answers."""
         from bot.store.export import export_chat
 
         return export_chat(self._readers, extent)
 
     async def count_exported(self, extent: Extent) -> int:
-        """Return how many turns `export_part` yields."""
+        """Return how many turns `export` yields."""
         from bot.store.export import count_exported
 
         return await count_exported(self._readers, extent)

@@ -11,7 +11,6 @@ from bot.store.branches import place_turn
 from bot.store.history import add_entries, rough_tokens
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import end_row
-from bot.store.readers import Readers
 from bot.store.records import TurnRecord
 from bot.store.sql import Connection, Row
 from bot.store.states import TURN_ENDS, ApprovalState, InboxState, TurnState
@@ -27,7 +26,7 @@ TURN = """
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question
 """
 """One row for `turn_record`."""
-_ANSWERS = "t.superseded_by IS NULL AND t.ended_at IS NOT NULL AND i.command NOT IN ('export', 'voice')"
+ANSWERS = "t.superseded_by IS NULL AND t.ended_at IS NOT NULL AND i.command NOT IN ('export', 'voice')"
 """The answer that a chat shows for a question: `/why` explains it, and `/retry` asks the question again."""
 
 
@@ -113,27 +112,6 @@ def _find_running(db: Connection, turn: int, now: float) -> tuple[int, str] | No
             open_turn(db, turn, ChatId.parse(chat), json.loads(incoming)["sender"]["id"], now)
         rows = db.execute(query, (turn,)).fetchall()
     return None if not rows or rows[0][2] is not None else (int(rows[0][0]), str(rows[0][1]))
-
-
-async def find_last_turn(readers: Readers, chat: ChatId) -> TurnRecord | None:
-    """See `Turns.find_last`."""
-    row = await readers.fetch_row(
-        f"{TURN} WHERE c.chat = ? AND t.id > c.since_turn AND {_ANSWERS} ORDER BY t.id DESC LIMIT 1",
-        (str(chat),),
-    )
-    return None if row is None else turn_record(row)
-
-
-async def find_last_turn_of_channel(readers: Readers, chat: ChatId, person: str) -> TurnRecord | None:
-    """See `Turns.find_last_of_channel`."""
-    channel = str(ChatId(chat.platform, chat.account, chat.chat))
-    row = await readers.fetch_row(
-        # Ids of threads begin with their channel's and a slash, behind which "0" is the next sign.
-        f"{TURN} WHERE (c.chat = ? OR (c.chat > ? AND c.chat < ?)) AND t.id > c.since_turn "
-        f"AND {_ANSWERS} ORDER BY t.person = ? DESC, t.id DESC LIMIT 1",
-        (channel, f"{channel}/", f"{channel}0", to_plain(person)),
-    )
-    return None if row is None else turn_record(row)
 
 
 def turn_record(row: Row) -> TurnRecord:

@@ -49,7 +49,7 @@ from bot.store.replacing import (
 from bot.store.sql import Connection
 from bot.store.states import PageState, TurnState
 from bot.store.text import entry_json, result_json, usage_from_json, usage_json
-from bot.store.turnrecords import TURN, close_turn, find_last_turn, find_last_turn_of_channel, open_turn, turn_record
+from bot.store.turnrecords import ANSWERS, TURN, close_turn, open_turn, turn_record
 from tools.contract.base import ToolCall, ToolResult, ToolStatus
 from tools.contract.plaintext import to_plain
 
@@ -230,11 +230,21 @@ class Turns(Queries):
 
     async def find_last(self, chat: ChatId) -> TurnRecord | None:
         """Return the newest ended turn of a chat since its last `/new` that was not answered again."""
-        return await find_last_turn(self._readers, chat)
+        row = await self._readers.fetch_row(
+            f"{TURN} WHERE c.chat = ? AND t.id > c.since_turn AND {ANSWERS} ORDER BY t.id DESC LIMIT 1", (str(chat),)
+        )
+        return None if row is None else turn_record(row)
 
     async def find_last_of_channel(self, chat: ChatId, person: str) -> TurnRecord | None:
         """Return the same for a channel with all its threads: this person's newest turn, else anybody's."""
-        return await find_last_turn_of_channel(self._readers, chat, person)
+        channel = str(ChatId(chat.platform, chat.account, chat.chat))
+        row = await self._readers.fetch_row(
+            # Ids of threads begin with their channel's and a slash, behind which "0" is the next sign.
+            f"{TURN} WHERE (c.chat = ? OR (c.chat > ? AND c.chat < ?)) AND t.id > c.since_turn "
+            f"AND {ANSWERS} ORDER BY t.person = ? DESC, t.id DESC LIMIT 1",
+            (channel, f"{channel}/", f"{channel}0", to_plain(person)),
+        )
+        return None if row is None else turn_record(row)
 
     async def find_record(self, turn: int) -> TurnRecord | None:
         """Return a turn by its number, running or ended; None if there is none."""

@@ -1157,6 +1157,7 @@ _STORE = "SQLite writes and reads it, in a thread of its own"
 OWN: dict[str, str] = {
     "adapters.slack.client.Client.api_call": _SHORT,
     "adapters.web.completions.problem": _SHORT,
+    "tools.contract.base.ToolResult.failed": "it looks at the first letters alone",
     "adapters.web.runs.Runs": _SHORT,
     "adapters.web.files.as_source": "is fed with what reads it",
     "adapters.web.surface.WebSurface": _SHORT,

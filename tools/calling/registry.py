@@ -264,7 +264,7 @@ class ToolRegistry:
         """Return a call as it would be made, with the arguments in the tool's types; or why it would fail."""
         spec = self.spec(call.name)
         if spec is None:
-            return _failed(f"There is no tool {call.name[:100]!r}.")
+            return ToolResult.failed(f"There is no tool {call.name[:100]!r}.")
         checked = _checked(spec, call)
         return checked if isinstance(checked, ToolResult) else replace(call, arguments=checked[0])
 
@@ -273,7 +273,7 @@ class ToolRegistry:
         tool = self.tool(call.name)
         if tool is None:
             names = ", ".join(spec.name for spec in self.specs()) or "none"
-            return _failed(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
+            return ToolResult.failed(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
         spec = tool.spec
         checked = _checked(spec, call)
         if isinstance(checked, ToolResult):
@@ -283,7 +283,9 @@ class ToolRegistry:
             if wait <= context.time_left() / 2:
                 await self._sleep(wait)
                 continue
-            return _failed(f"{call.name} was called too often in this chat; it may be called again in {wait:.0f} s.")
+            return ToolResult.failed(
+                f"{call.name} was called too often in this chat; it may be called again in {wait:.0f} s."
+            )
         started = self._now()
         seconds = spec.timeout if spec.timeout is not None else self._timeout
         note = f"(Unknown arguments were left out: {', '.join(unknown)[:200]}.)\n" if unknown else ""
@@ -355,16 +357,18 @@ class ToolRegistry:
                 return replace(result, own_words=True) if tool.spec.own_words else result
         except TimeoutError:
             if not limit.expired():
-                return _failed(f"{name} failed: something it needs did not answer in time.")
-            return _failed(
+                return ToolResult.failed(f"{name} failed: something it needs did not answer in time.")
+            return ToolResult.failed(
                 f"{name} did not finish within {seconds:g} s and was stopped. Ask for less, or answer without it.",
                 status=ToolStatus.TIMEOUT,
             )
         except ToolError as error:
-            return _failed(str(error), retry=error.retry, own_words=tool.spec.own_words)
+            return ToolResult.failed(str(error), retry=error.retry, own_words=tool.spec.own_words)
         except Exception as error:
             log.exception("the tool %s failed", name)
-            return _failed(f"{name} failed ({type(error).__name__}). Try other arguments, or answer without it.")
+            return ToolResult.failed(
+                f"{name} failed ({type(error).__name__}). Try other arguments, or answer without it."
+            )
 
     def _wait(self, spec: ToolSpec, context: ToolContext) -> float:
         """Return the seconds until this chat may call this tool again; count the call if it may now."""
@@ -411,7 +415,7 @@ def _checked(spec: ToolSpec, call: ToolCall) -> tuple[dict[str, Json], list[str]
     """Return the arguments in the tool's types, and the names of those left out; or why the call fails."""
     size = len(json.dumps(call.arguments, ensure_ascii=False))
     if size > spec.most_chars:
-        return _failed(
+        return ToolResult.failed(
             f"{call.name} was not run: its arguments have {size:,} characters, and it takes {spec.most_chars:,}."
         )
     given = converted(spec.parameters, spec.named(call.arguments))
@@ -419,11 +423,5 @@ def _checked(spec: ToolSpec, call: ToolCall) -> tuple[dict[str, Json], list[str]
     problems = check(spec.parameters, arguments)
     if problems:
         schema = json.dumps(spec.parameters, ensure_ascii=False)
-        return _failed(f"{call.name} was not run: {'; '.join(problems)}. Its parameters: {schema[:1500]}")
+        return ToolResult.failed(f"{call.name} was not run: {'; '.join(problems)}. Its parameters: {schema[:1500]}")
     return arguments, unknown
-
-
-def _failed(
-    text: str, *, status: ToolStatus = ToolStatus.FAILED, retry: bool = True, own_words: bool = True
-) -> ToolResult:
-    return ToolResult(text=f"Error: {text}", ok=False, status=status, retry=retry, own_words=own_words)

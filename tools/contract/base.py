@@ -121,6 +121,14 @@ class ToolResult:
     dollars: float = 0.0
     """What it paid to others; set by the registry."""
 
+    @classmethod
+    def failed(
+        cls, text: str, *, status: ToolStatus = ToolStatus.FAILED, retry: bool = True, own_words: bool = True
+    ) -> ToolResult:
+        """The result of a call that failed, or was not made; its text begins with "Error"."""
+        text = text if text.startswith("Error") else f"Error: {text}"
+        return cls(text=text, ok=False, status=status, retry=retry, own_words=own_words)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:

@@ -11,12 +11,12 @@ import json
 import mimetypes
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from tools.contract.addresses import split_address
-from tools.contract.base import ProducedFile, Source, ToolResult, ToolStatus
+from tools.contract.base import ProducedFile, Source, ToolResult
 from tools.mcp.plain import plain_text
 
 if TYPE_CHECKING:
@@ -66,12 +66,7 @@ def convert_answer(answer: CallToolResult, stem: str) -> ToolResult:
         made.add(json.dumps(structured, ensure_ascii=False, default=str))
     text = "\n\n".join(made.parts) or "The tool finished and returned nothing."
     if answer.is_error:
-        return ToolResult(
-            text=text if text.startswith("Error") else f"Error: {text}",
-            ok=False,
-            status=ToolStatus.FAILED,
-            untrusted=True,
-        )
+        return replace(ToolResult.failed(text, own_words=False), untrusted=True)
     return ToolResult(text=text, sources=tuple(made.sources), files=tuple(made.files), untrusted=True)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from tools.calling.descriptions import Description, fits
 from tools.calling.schema import of_docstring
-from tools.contract.base import Arguments, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
+from tools.contract.base import Arguments, ToolContext, ToolError, ToolResult, ToolSpec
 from tools.contract.languages import Words
 from tools.contract.names import tool_names
 from tools.mcp.argument_names import ArgumentNames
@@ -88,12 +88,8 @@ class McpTool:
             ) from error
         except ServerRefused as error:
             self._line.doubt()
-            return ToolResult(
-                text=f"Error: {self.spec.name} was refused by its server: {plain_text(str(error), 500)}",
-                ok=False,
-                status=ToolStatus.FAILED,
-                untrusted=True,
-            )
+            refusal = f"{self.spec.name} was refused by its server: {plain_text(str(error), 500)}"
+            return replace(ToolResult.failed(refusal, own_words=False), untrusted=True)
         # Ten megabytes may come: searched in the event loop they would hold up every chat.
         return await asyncio.to_thread(convert_answer, answer, self.offer.own_name)
 

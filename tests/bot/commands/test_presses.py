@@ -18,6 +18,7 @@ from bot.contract import (
     TimerDue,
     parse_button,
 )
+from bot.store.export import Extent
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
 from tools.contract.base import NewReminder
@@ -217,7 +218,7 @@ async def test_a_rating_is_kept_with_the_turn_and_the_last_one_counts(rig: OpenR
         assert record is not None and record.rating == "bad"
         [row] = await it.bot.store.history.list_chats()
         assert (row.good, row.bad) == (0, 1)
-        assert [line["rating"] async for line in it.bot.store.history.export(chat)] == ["bad", ""]
+        assert [line["rating"] async for line in it.bot.store.history.export(Extent(chat))] == ["bad", ""]
         assert await press(it, Control.GOOD, turn) == [NOTED], "an older answer can be rated"
         assert await press(it, Control.CONTINUE, turn) == [OLD]
 

@@ -11,6 +11,7 @@ from bot.context.chatoptions import PERSONA_CHARS, ChatOptions
 from bot.contract.errors import SettingsError
 from bot.contract.messages import ChatId
 from bot.contract.words import bare
+from bot.store.export import Extent
 from playground.model import Reply
 from tests.bot.conftest import InGroup, OpenRig, Rig
 
@@ -84,7 +85,7 @@ async def test_forgetting_a_chat_takes_it_away_and_an_export_holds_it(rig: OpenR
         await it.say(f"/persona {PIRATE}")
         it.model.reply(Reply("Arr."))
         await it.say("What is tea?")
-        lines = [line async for line in it.bot.store.history.export(chat)]
+        lines = [line async for line in it.bot.store.history.export(Extent(chat))]
         assert lines[0] == {"chat": str(chat), "settings": {"persona": PIRATE}} and len(lines) == 2
 
         await it.say("/forget yes")

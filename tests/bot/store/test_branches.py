@@ -14,6 +14,7 @@ from bot.contract.messages import ChatId, MessageRef
 from bot.contract.transcript import AssistantEntry, Usage, UserEntry
 from bot.store import PageState, Store, Summary, TurnState
 from bot.store.branches import NEWEST_BRANCHED
+from bot.store.export import Extent
 from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message, ask_again, taken_in
 
 ADA, BOB = "telegram:1", "telegram:2"
@@ -289,7 +290,7 @@ async def test_a_branch_is_kept_over_a_restart(url: str, clock: HandClock, chat:
         again.turns = talk.turns
         await again.end("D")
         assert await again.ask("E", "rC") == "AC"
-        exported = [turn["continues"] async for turn in store.history.export(chat)]
+        exported = [turn["continues"] async for turn in store.history.export(Extent(chat))]
         assert exported == [None, None, talk.turns["A"], talk.turns["B"], talk.turns["C"]]
 
 

@@ -150,7 +150,7 @@ async def test_an_export_holds_every_turn_as_json(store: Store, chat: ChatId, me
     await say(store, message, 99, where=OTHER)
     await store.settings.set(chat, "model", "ollama:qwen3")
 
-    settings, *lines = [json.loads(json.dumps(line)) async for line in store.history.export(chat)]
+    settings, *lines = [json.loads(json.dumps(line)) async for line in store.history.export(Extent(chat))]
 
     assert settings == {"chat": str(chat), "settings": {"model": "ollama:qwen3"}}
     assert len(lines) == 60
@@ -169,15 +169,15 @@ async def test_a_part_of_a_chat_is_exported_the_newest_first(store: Store, chat:
     own = Extent(chat, "telegram:1")
     nobody = Extent(chat, "telegram:2")
 
-    settings, *turns = [turn async for turn in store.history.export_part(everybody)]
-    mine = [turn["turn"] async for turn in store.history.export_part(own)]
+    settings, *turns = [turn async for turn in store.history.export(everybody)]
+    mine = [turn["turn"] async for turn in store.history.export(own)]
 
     assert settings["settings"] == {"model": "ollama:qwen3"}
     assert [turn["turn"] for turn in turns] == [*range(110, 0, -1)] and "entries" not in turns[0]
     assert await store.history.count_exported(everybody) == 110
     # What was set for the chat is everybody's.
     assert mine == [*range(1, 121)] and await store.history.count_exported(own) == 120
-    assert [turn async for turn in store.history.export_part(nobody)] == []
+    assert [turn async for turn in store.history.export(nobody)] == []
 
 
 async def test_a_forgotten_chat_is_gone_from_every_table_and_from_the_file(

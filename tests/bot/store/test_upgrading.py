@@ -21,6 +21,7 @@ from bot.contract.messages import ChatId
 from bot.contract.transcript import AssistantEntry, ToolEntry, UserEntry
 from bot.store import Store, inspect, lock_database
 from bot.store.copying import write_copy
+from bot.store.export import Extent
 from bot.store.schema import STEPS, upgrade
 from bot.store.shape import check_shape
 from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message, Program
@@ -75,7 +76,7 @@ async def test_a_database_of_an_earlier_version_is_upgraded_and_its_chats_are_re
             assert kinds[0] is UserEntry and kinds[-1] is AssistantEntry and ToolEntry in kinds
             last = await store.turns.find_last(row.chat)
             assert last is not None and "I was told: " in last.visible
-            assert [line async for line in store.history.export(row.chat)]
+            assert [line async for line in store.history.export(Extent(row.chat))]
             assert await store.people.list_questions(last.person)
             assert await store.used.names_at([last.id]) == {last.id: last.incoming.sender.name}
         turn = await store.intake.take_in(message())

@@ -15,6 +15,7 @@ LIMITS = SurfaceLimits(
     attachment_bytes=50 * 1024 * 1024,
     # A status lasts two minutes or until the bot's next message in the thread.
     typing_seconds=30.0,
+    typing_stays=True,
     unread=True,
     pace=Pace(apart=0.35, fresh=0.35, ahead=0.3),
     command_form="/parley {word}",
@@ -24,7 +25,8 @@ LIMITS = SurfaceLimits(
 # https://docs.slack.dev/apis/web-api/rate-limits
 UPDATE_WINDOW: Final = Window(48, 60.0)
 POST_WINDOW: Final = Window(290, 60.0)
-STATUS_WINDOW: Final = Window(570, 60.0)
+STATUS_WINDOW: Final = Window(285, 60.0)
+"""Half of six hundred calls, as one that shows a status is followed by one that removes it."""
 SESSION_WINDOW: Final = Window(24, 60.0)
 """`agents.sessions.setStatus` for beginnings: half of fifty calls, as each is followed by one that ends it."""
 PROMPTS_WINDOW: Final = Window(95, 60.0)

@@ -51,7 +51,7 @@ from bot.contract import (
 
 log = logging.getLogger(__name__)
 
-_NO_STATUS: Final = dataclasses.replace(LIMITS, typing_seconds=0.0)
+_NO_STATUS: Final = dataclasses.replace(LIMITS, typing_seconds=0.0, typing_stays=False)
 """Outside a thread there is no status."""
 
 RECEIPT: Final = "eyes"
@@ -132,7 +132,7 @@ class SlackSurface:
         finds = scopes is not None and needed <= scopes
         self._post_cost = CallCost((post, posts), repeats_safely=False, found_again=finds)
         # A message that is never edited is complete at once, so it must be found again if its post is unclear.
-        limits = dataclasses.replace(LIMITS, typing_stays=self._sessions.possible) if self._shows_status else _NO_STATUS
+        limits = LIMITS if self._shows_status else _NO_STATUS
         everybody = not self._reader and not self._address
         self._limits = dataclasses.replace(limits, pieces=finds and everybody, unread=everybody)
         self._growing_limits = dataclasses.replace(self._limits, grows=self._limits.pieces)
@@ -229,7 +229,8 @@ class SlackSurface:
     async def typing(self, words: str) -> None:
         """The thread shows the bot's name and `words` until the first message; elsewhere there is no sign.
 
-        For an agent, its session says so instead, with Slack's own Stop button, until the sign is removed.
+        A status that arrives after that message stays, so each is removed at the end. For an agent, its session says so
+        instead, with Slack's own Stop button, until the sign is removed.
         """
         if not self._shows_status:
             return

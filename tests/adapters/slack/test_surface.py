@@ -33,9 +33,10 @@ from bot.pacing import Purpose
 from bot.pacing.pacer import Pacer
 from bot.reply.record import Unrecorded
 from bot.reply.stream import ReplyStream
+from bot.reply.typingsign import TYPING_AFTER, TypingSign
 from playground.faults import Fault
 from playground.slack import SlackServer
-from tests.adapters.slack.conftest import direct_target, settings_of, thread_target
+from tests.adapters.slack.conftest import direct_target, settings_of, thread_target, until
 from tests.conftest import FakeClock
 from tests.surfaces import cost_of, show
 
@@ -121,6 +122,26 @@ async def test_a_status_stands_in_the_thread_until_the_first_words(slack: SlackS
 
     assert (before, slack.status("C1", thread)) == ("正在思考…", "")
     assert surface.limits.typing_seconds > 0
+
+
+async def test_a_status_that_arrives_after_the_first_words_does_not_stay(
+    slack: SlackServer, surface: Surface, clock: FakeClock
+) -> None:
+    """Slack removes a status with the next message, and keeps one that comes later: hermes-agent #24117."""
+    thread = slack.screen.of("C1", author="U1")[0].id
+    hold = asyncio.Event()
+    late = slack.faults.add("assistant.threads.setStatus", Fault(hold=hold))
+    sign = TypingSign(surface=surface, pacer=Pacer(clock), clock=clock, words="is thinking…")
+
+    sign.begin(lambda: True, "typing")
+    await clock.advance(TYPING_AFTER)
+    await late.reached.wait()
+    await show(surface, Page("Words.", final=True), None)
+    hold.set()
+    await until(lambda: slack.status("C1", thread))
+    await sign.close()
+
+    assert slack.status("C1", thread) == ""
 
 
 async def test_a_status_that_is_refused_is_not_tried_again(slack: SlackServer, surface: Surface) -> None:

@@ -17,6 +17,7 @@ from bot.reply.attachments import Attachments
 from bot.reply.buttons import ReplyButtons, buttons_when_done
 from bot.reply.closing import take_away
 from bot.reply.course import Course, Noting
+from bot.reply.editing import EditsOnly
 from bot.reply.filtering import FilterChain
 from bot.reply.fresh import Fresh
 from bot.reply.pages import ShownBefore, TextFilter
@@ -182,6 +183,9 @@ class Replies:
         text = record.visible
         if (approval := record.approval) is not None:
             buttons, text = ReplyButtons(approval_buttons(approval)), text_with_outcome(text, approval)
+        elif record.is_former:
+            text = "\n\n".join(filter(None, (text, say("answered_again", language))))
+            surface = EditsOnly(surface)
         ends = {page.number: page.end for page in stored.pages if page.end}
         reply = ReplyStream(
             surface,

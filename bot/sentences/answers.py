@@ -164,6 +164,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "其余内容将在{wait}后补上，在此之前我无法在这里发送消息。",
         "其餘內容將在{wait}後補上，在此之前我無法在這裡傳送訊息。",
     ),
+    "answered_again": (
+        "*↻ Asked again: the new answer is below.*",
+        "*↻ 已重新回答，新的回答见下方。*",
+        "*↻ 已重新回答，新的回答請見下方。*",
+    ),
     "below": ("⬇️ The answer is below.", "⬇️ 回答见下方。", "⬇️ 回答請見下方。"),
     "sources": ("Sources", "来源", "資料來源"),
     "reminder": ("⏰ {text}", "⏰ {text}", "⏰ {text}"),

@@ -138,6 +138,8 @@ class ReplyRecord:
     """It was cut off, and can be continued."""
     approval: Approval | None = None
     """Its question to a person."""
+    is_former: bool = False
+    """A newer answer to its question is complete."""
 
 
 @dataclass(frozen=True, slots=True)

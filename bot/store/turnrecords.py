@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.contract import ChatId, Entry, ToolEntry
 from bot.store.branches import place_turn
+from bot.store.former import give_back, mark_former
 from bot.store.history import add_entries, rough_tokens
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import end_row
@@ -58,18 +59,19 @@ async def close_turn(
     cuts: Sequence[int],
     withheld: bool,
     stays: bool,
-) -> None:
-    """End a turn; see `Turns.close`. `record` holds the columns to write, by name."""
+) -> list[int]:
+    """End a turn, and return the former answers to mark; see `Turns.close`. `record` holds the columns to write, by
+    name."""
     if state not in TURN_ENDS:
         raise ValueError(f"{state!r} is no end of a turn; those are {', '.join(sorted(TURN_ENDS))}")
     sizes = tokens or [rough_tokens(entry) for entry in entries]
     bodies = [(entry_json(entry), size) for entry, size in zip(entries, sizes, strict=True)]
     results = [(turn, to_plain(entry.call_id)) for entry in entries if isinstance(entry, ToolEntry)]
 
-    def work(db: Connection) -> None:
+    def work(db: Connection) -> list[int]:
         running = _find_running(db, turn, now)
         if running is None:
-            return
+            return []
         chat, person = running
         first, last = add_entries(db, chat, turn, bodies, now)
         columns = ", ".join(f"{name} = :{name}" for name in record)
@@ -83,7 +85,8 @@ async def close_turn(
             f"AND EXISTS (SELECT 1 FROM approvals WHERE turn = turns.id AND state <> '{ApprovalState.WAITING}')",
             (now, turn),
         )
-        if withheld:
+        fails = state == TurnState.FAILED or (state == TurnState.STOPPED and not record.get("goes_on"))
+        if withheld or (fails and give_back(db, turn)):
             db.execute(
                 "UPDATE history SET superseded = 1 WHERE chat = ? AND sequence BETWEEN ? AND ?", (chat, first, last)
             )
@@ -99,8 +102,9 @@ async def close_turn(
         )
         db.executemany("UPDATE calls SET text = NULL WHERE turn = ? AND call_id = ?", results)
         count_turn(db, turn, person, now)
+        return mark_former(db, turn, now) if state == TurnState.DONE else []
 
-    await writer.run_last(work)
+    return await writer.run_last(work)
 
 
 def _find_running(db: Connection, turn: int, now: float) -> tuple[int, str] | None:

@@ -23,6 +23,7 @@ from bot.store.approvals import load_approval
 from bot.store.branches import find_newest_answer, find_shown_in, list_answers, place_turn
 from bot.store.callrecords import call_columns, list_calls
 from bot.store.files import attachments_of, keep_files, keep_pictures, load_pictures, produced_files
+from bot.store.former import find_former_answer, is_answered_again, take_from_history
 from bot.store.history import entries_of
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import count_attempt
@@ -180,9 +181,12 @@ class Turns(Queries):
         goes_on: bool = False,
         stays: bool = False,
         delivered: Delivered = Delivered(),  # noqa: B008 - frozen
-    ) -> None:
+    ) -> list[int]:
         """End a turn in one transaction: its entries join the chat's history, its record is written, its inbox row
         ends, and what was kept only for resuming is dropped. A turn that has ended already is left as it is.
+
+        If it answered its question again, return the former answers that are on the screen: they are to be shown again.
+        If it came to nothing, the former answer is in the history again, in its place.
 
         What is `withheld` is kept, and not given to the model again. What `goes_on` was cut off: more can be written.
         The row of one that `stays` does not end: something is still to be done, as to speak it. `tokens` are the sizes
@@ -206,7 +210,7 @@ class Turns(Queries):
             **asdict(delivered),
         }
         now = self._clock.wall()
-        await close_turn(self._writer, turn, state, entries, tokens, record, now, cuts, withheld, stays)
+        return await close_turn(self._writer, turn, state, entries, tokens, record, now, cuts, withheld, stays)
 
     async def list_unsettled(self, within: str = "") -> list[tuple[int, ChatId, float, float]]:
         """Ended turns whose reply is to be shown again, oldest first: each with its chat, when that is to be, and when
@@ -296,6 +300,7 @@ class Turns(Queries):
             told = [entry for one in former for entry in _passes_of(db, one)]
             for one in former:
                 supersede(db, one, turn, now, messages=messages)
+            take_from_history(db, newest)
             if asks_again:
                 asked = "UPDATE turns SET question = (SELECT question FROM turns WHERE id = ?) WHERE id = ?"
                 db.execute(asked, (newest, turn))
@@ -308,6 +313,11 @@ class Turns(Queries):
     async def list_replaced(self, turn: int) -> list[int]:
         """Return the turns whose place this one has taken, in order."""
         return await self._readers.read(lambda db: _list_replaced(db, turn))
+
+    async def find_former_answer(self, turn: int) -> str:
+        """Return the text of the last former answer to the question of a turn; empty if there is none."""
+        found = await self._readers.read(lambda db: find_former_answer(db, turn))
+        return "" if found is None else found[1]
 
     async def load_replaced(self, turn: int) -> Replaced | None:
         """Return what the question of a turn was before it was changed; None where nothing was answered of it."""
@@ -362,7 +372,7 @@ def _list_replaced(db: Connection, turn: int) -> list[int]:
 def _shown(db: Connection, turn: int) -> ReplyRecord | None:
     row = db.execute(
         "SELECT c.chat, q.incoming, own.incoming, t.visible, t.goes_on, "
-        "NOT EXISTS (SELECT 1 FROM turns n WHERE n.chat = t.chat AND n.id > t.id) FROM turns t "
+        "NOT EXISTS (SELECT 1 FROM turns n WHERE n.chat = t.chat AND n.id > t.id), t.superseded_by FROM turns t "
         "JOIN chats c ON c.id = t.chat JOIN inbox q ON q.id = t.question JOIN inbox own ON own.id = t.id "
         "WHERE t.id = ? AND t.ended_at IS NOT NULL "
         # Its messages may show what took its place.
@@ -371,10 +381,12 @@ def _shown(db: Connection, turn: int) -> ReplyRecord | None:
     ).fetchone()
     if row is None:
         return None
-    chat, question, own, visible, goes_on, newest = row
+    chat, question, own, visible, goes_on, newest, superseded = row
     asked, target = incoming_from_json(question), incoming_from_json(own).target
     stored, approval = _load(db, turn), load_approval(db, turn)
-    return ReplyRecord(ChatId.parse(chat), asked, target, visible, stored, bool(newest), bool(goes_on), approval)
+    is_former = superseded is not None and is_answered_again(db, turn)
+    given = (bool(newest), bool(goes_on), approval, is_former)
+    return ReplyRecord(ChatId.parse(chat), asked, target, visible, stored, *given)
 
 
 def _with_files(db: Connection, turn: int, record: CallRecord) -> CallRecord:

@@ -68,6 +68,8 @@ class Closing:
         if isinstance(outcome, Finished) and asks is None and not begun:
             told = Failed("empty", "nothing of the answer can be seen")
         note = self.write_note(draft, told)
+        if isinstance(told, Failed):
+            await self.write_former(draft)
         if isinstance(outcome, Failed) and not await is_said(outcome, draft.known.question, self.once):
             note = note if made.visible or draft.run.job else ""
         under = await footer.write_footer(
@@ -90,6 +92,16 @@ class Closing:
         # Without an outcome nobody can read it any more.
         cut = isinstance(outcome, Finished) and bool(outcome.cut)
         return Outcome(TurnState.DONE if outcome is not None else TurnState.STOPPED, note, goes_on=cut)
+
+    async def write_former(self, draft: Draft) -> None:
+        """Write the former answer again if one in its messages has come to nothing.
+
+        Raises:
+            StoreError: it cannot be loaded now.
+        """
+        anew = draft.run.question.replaces and shows_nothing(draft.made.shown)
+        if anew and (former := await self.store.turns.find_former_answer(draft.run.turn)):
+            draft.write(former)
 
     def write_note(self, draft: Draft, outcome: Finished | Failed | None) -> str:
         """Return the sentence about how an answer ended; empty if none is needed."""
@@ -134,7 +146,7 @@ class Closing:
         due = self.settling.due(reply, resumed=is_resumed(draft))
         told = join_origins(entry.origin for entry in briefing.entries)
         entries = made.to_entries(known.asked, self.redact(end.note), self.redact, told=told)
-        await self.store.turns.close(
+        former = await self.store.turns.close(
             turn,
             end.state,
             entries,
@@ -145,7 +157,7 @@ class Closing:
             dollars=made.dollars,
             error=self.redact(end.error or reply.lost),
             again_at=due.at if due else None,
-            cuts=reply.cuts if due or end.asked else (),
+            cuts=reply.cuts,
             withheld=end.withheld,
             goes_on=end.goes_on,
             stays=stays,
@@ -153,6 +165,8 @@ class Closing:
         )
         chat = known.question.chat
         self.settling.begin(turn, chat, due)
+        for one in former:
+            await self.settling.refresh(one, chat)
         self.metrics.turns_ended.add(end.state)
         made.story.answered(end.state, delivered, pages=len(reply.refs), usage=made.usage, dollars=made.dollars)
         new = token_count(as_told(entries), self.models.tokens_of(task.model.name))

@@ -193,10 +193,9 @@ class Conversation:
             StoreError: the store fails now.
         """
         for answer in await self.store.turns.list_answers(question.chat, question.message_id):
-            stored = await self.store.turns.load(answer)
             await self.settling.drop(answer)
             try:
-                await self.replies.take_back(self.surface(question), stored)
+                await self.replies.take_back(self.surface(question), await self.store.turns.load(answer))
             except DeliveryError as error:
                 log.warning("turn %s: the reply to a deleted question could not be deleted: %s", answer, error)
         await self.store.turns.forget(question.chat, question.message_id)
@@ -430,6 +429,7 @@ class Conversation:
                 await asyncio.gather(self._take_back(run), reply.finish())
                 return None
             goes_on = any(part.strip() for part in draft.made.visible)
+            await self._closing.write_former(draft)
             end = Outcome(TurnState.STOPPED, say("stopped", run.language), goes_on=goes_on)
             draft.write(end.note)
             return end

@@ -213,6 +213,28 @@ async def test_what_continued_an_answer_goes_when_its_question_is_changed_or_del
     assert [one.text for one in room.shown] == (["Cakes."] if text else [])
 
 
+async def test_an_answer_that_is_asked_for_again_in_words_is_marked_once_there_is_a_new_one(
+    room: Room, start: Start, world: World
+) -> None:
+    asked_again = "↻ Asked again: the new answer is below."
+    word = "retry" if room.platform == "slack" else "/retry"
+    world.model.reply(Reply("A stone."), Reply(status=401), Reply("A leaf."))
+    async with start(room.platform) as bot:
+        room.ask("what is tea?")
+        former = await room.answered("A stone.")
+        room.ask(word)
+        await room.until(lambda: len(room.shown) == 2 and AGAIN in room.shown[1].buttons)
+        await bot.dispatcher.wait_idle()
+        assert former.text == "A stone." and former.buttons
+        room.ask(word)
+        await room.answered("A leaf.")
+        await room.until(lambda: asked_again in former.text)
+        await bot.dispatcher.wait_idle()
+
+    assert former.text.startswith("A stone.\n") and not former.buttons
+    assert [asked_again in one.text for one in room.shown] == [True, True, False]
+
+
 async def test_slacks_own_stop_ends_the_answer_of_an_agent(world: World, process: Process) -> None:
     """Also where the former process was killed while it answered, so that nothing but the next one takes it away."""
     world.slack.scopes.add("assistant:write")

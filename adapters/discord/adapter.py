@@ -26,7 +26,8 @@ from adapters.discord.forwards import Forwards
 from adapters.discord.identifying import Identifying
 from adapters.discord.intake import Intake
 from adapters.discord.shards import TOO_FEW_SHARDS, Shards
-from adapters.discord.surface import AnswerSlot, DiscordSurface
+from adapters.discord.slots import AnswerSlot
+from adapters.discord.surface import DiscordSurface
 from adapters.discord.threads import DiscordReplies, DiscordThread
 from adapters.discord.webhook import DiscordEntrance
 from adapters.download import download, is_of

@@ -14,7 +14,7 @@ import discord
 from adapters.discord.errors import HOOK_CLOSED
 from adapters.discord.events import button_pressed, command_used
 from adapters.discord.forwards import FindMessage
-from adapters.discord.surface import AnswerSlot
+from adapters.discord.slots import AnswerSlot
 from bot.contract import (
     Backoff,
     ChatId,
@@ -192,6 +192,7 @@ class Intake:
             if not stored or storing.result():
                 async with time_limit(self.clock, ACKNOWLEDGE_SECONDS):
                     await interaction.response.defer(thinking=thinking is not None, ephemeral=bool(thinking))
+                slot.acknowledged = self.clock.monotonic()
         except Exception as error:  # noqa: BLE001 - whatever the library made of the answer
             # The turn is still answered: the surface writes into the channel.
             code = error.code if isinstance(error, discord.HTTPException) else 0

@@ -7,7 +7,6 @@ https://discord.com/developers/docs/interactions/receiving-and-responding
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import enum
 import hashlib
@@ -15,7 +14,7 @@ import io
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final, cast
 
 import discord
@@ -24,6 +23,7 @@ from adapters.discord.errors import FORBIDDEN, GONE, HARMFUL, HOOK_CLOSED, Pause
 from adapters.discord.limits import BOT_WINDOW, CHANNEL_WINDOW, HOOK_WINDOW, LIMITS, SIGN_WINDOW
 from adapters.discord.ownthread import OwnThread, is_archived, open_again
 from adapters.discord.pages import DrawnMarkdown, draw_page, view_of, without_links
+from adapters.discord.slots import AnswerSlot
 from bot.contract import (
     NEXT,
     PRESSED,
@@ -72,20 +72,6 @@ class _Way(enum.Enum):
     """As a further answer to a slash command: at most five if the bot is not a member, and not deduplicated."""
     EDIT_HOOK = enum.auto()
     EDIT_CHANNEL = enum.auto()
-
-
-@dataclass(slots=True)
-class AnswerSlot:
-    """The state of the answer slot that acknowledging a slash command opens."""
-
-    until: float = 0.0
-    """When the interaction's token ends, in seconds since the epoch."""
-    free: bool | None = None
-    """Nothing was written into it yet; None if a former process may have written."""
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
-    """The acknowledgement has been sent: nothing can be written before that."""
-    closed: bool = False
-    """Discord said that nothing more can be written: the rest is sent as messages, at a message's cost."""
 
 
 class DiscordSurface:
@@ -310,9 +296,15 @@ class DiscordSurface:
             self._channel, self._reply_to = self._own.parent, self._own.question
 
     def _closes(self, way: _Way, error: Exception) -> bool:
-        """Rule out a refused way; return True if another may be left."""
+        """Rule out a refused way; return True if another may be left.
+
+        Raises:
+            DeliveryError: Discord does not know yet what it acknowledged.
+        """
         code = error.code if isinstance(error, discord.HTTPException) else 0
         if way in (_Way.ORIGINAL, _Way.FOLLOW_UP, _Way.EDIT_HOOK) and code in HOOK_CLOSED:
+            if self._slot.settles(self._clock.monotonic()):
+                raise DeliveryError(f"Discord does not know the command's answer yet ({code})") from error
             self._slot.closed = True
             return True
         if way is _Way.ORIGINAL and code == GONE:

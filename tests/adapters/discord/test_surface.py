@@ -816,6 +816,31 @@ async def test_where_the_answer_of_a_command_is_unknown_to_discord_it_is_a_messa
     assert [call.name for call in stage.server.calls][-1] == SEND
 
 
+@pytest.mark.parametrize(("status", "code"), [(404, 10015), (401, 50027)])
+async def test_an_answer_that_discord_does_not_know_yet_is_tried_again_in_its_place(
+    stage: Stage, status: int, code: int
+) -> None:
+    """For some seconds Discord may not know what it has acknowledged: discord-api-docs #7220 and #6851."""
+    adapter = await stage.listen()
+    surface, _ = await stage.answer_to(adapter)
+    fault = Fault(status=status, body=f'{{"code": {code}, "message": "Unknown Webhook"}}')
+    stage.server.faults.add(HOOK_EDIT, fault)
+
+    with pytest.raises(DeliveryError) as caught:
+        await show(surface, Page("Because", final=True), None)
+    await show(surface, Page("Because", final=True), None)
+
+    assert type(caught.value) is DeliveryError
+    assert stage.said() == ["Because"] and not sent(stage, SEND)
+
+    await stage.clock.advance(20.0)
+    surface, _ = await stage.answer_to(adapter, question="and now?")
+    await stage.clock.advance(20.0)
+    stage.server.faults.add(HOOK_EDIT, fault)
+    await show(surface, Page("For good", final=True), None)
+    assert stage.said()[-1] == "For good" and len(sent(stage, SEND)) == 1
+
+
 @pytest.mark.parametrize("known", [False, True], ids=["Discord says so", "the clock says so"])
 async def test_an_answer_whose_token_has_ended_is_found_in_its_channel(stage: Stage, known: bool) -> None:
     adapter = await stage.listen()

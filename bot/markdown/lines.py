@@ -7,7 +7,7 @@ reply, mostly more than once while it is written. It agrees with `tree` on what 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from bot.markdown.variants import is_wide
@@ -102,16 +102,14 @@ def heading_level(line: str) -> int:
     return 0 if single or (found["sign"] and not is_wide(found["sign"])) else level
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class LineScanner:
     """Classifies each line in turn; `fence` and `table` are open after the last one. No line is empty."""
 
-    __slots__ = ("_before", "_before_start", "fence", "table")
-
-    def __init__(self) -> None:
-        self.fence: Fence | None = None
-        self.table: TableHead | None = None
-        self._before = ""
-        self._before_start = 0
+    fence: Fence | None = field(default=None, init=False)
+    table: TableHead | None = field(default=None, init=False)
+    _before: str = field(default="", init=False)
+    _before_start: int = field(default=0, init=False)
 
     def feed(self, line: str, start: int = 0) -> Kind:
         """Take one line, with or without its newline; `start` is its offset, which `table` reports back."""

@@ -186,19 +186,18 @@ class PageSet:
         ):  # while a tool runs the last word counts as complete, too
             body = body[: max(len(whole_words(body)), len(stands))]
         lines = list(self.status.values())[-MOST_LINES:] if last and not grows else ()
+        buttons: tuple[Button, ...] = ()
+        if last and not (grows and live):
+            waits = self.finished or self.status or self.stands_still or body != pages[number].body
+            buttons = self.buttons.growing if waits else self.buttons.under(body)
         return Page(
             body=body,
             status=self._cards(number) if grows and body else tuple(map(Status, lines)),
             final=not live,
-            buttons=self._buttons(body == pages[number].body, body) if last and not (grows and live) else (),
+            buttons=buttons,
             plain=shown.plain if shown else False,
             grows=grows,
         )
-
-    def _buttons(self, all_of_it: bool, body: str) -> tuple[Button, ...]:
-        """Return the buttons of the last page, which shows `body`."""
-        waits = self.finished or self.status or self.stands_still or not all_of_it
-        return self.buttons.growing if waits else self.buttons.under(body)
 
     def beginning(self, number: int, *, final: bool = False) -> Page:
         """Page `number` as a first post that never contains the whole text so far.

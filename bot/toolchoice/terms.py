@@ -196,17 +196,13 @@ def terms_of(text: str) -> dict[str, float]:
         else:
             if run not in _EMPTY and len(run) > 1:
                 found[stems[place]] = 1.0
-            meanings += _meanings_at(stems, place)
+            for phrase, meaning in _glossary().words.get(stems[place], ()):
+                if len(phrase) == 1 or tuple(stems[place : place + len(phrase)]) == phrase:
+                    meanings.append(meaning)
         meanings += _further_meanings_at(runs, place)
     for term, weight in meanings:
         found[term] = max(found.get(term, 0.0), weight)
     return found
-
-
-def _meanings_at(stems: list[str], place: int) -> Iterator[Meaning]:
-    for phrase, meaning in _glossary().words.get(stems[place], ()):
-        if len(phrase) == 1 or tuple(stems[place : place + len(phrase)]) == phrase:
-            yield meaning
 
 
 def _further_meanings_at(runs: list[str], place: int) -> Iterator[Meaning]:

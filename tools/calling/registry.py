@@ -218,9 +218,10 @@ class ToolRegistry:
             every = tuple(spec for spec in every if permits(spec.name))
         # The compared specs are kept with the key, so no id in it is another object's.
         key = tuple(map(id, every))
-        told = self._told.get(key) or (every, told_apart(every))
-        self._told.put(key, told)
-        return told[1]
+        if key not in self._told:
+            self._told.put(key, (every, told_apart(every)))
+        self._told.move_to_end(key)
+        return self._told[key][1]
 
     def foreign(self) -> Specs:
         """Return the tools of the sources with their own descriptions."""

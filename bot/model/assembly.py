@@ -81,6 +81,8 @@ class Assembly(ABC):
         self.odd: Mapping[str, Any] | None = None
         """The first event that belongs to none."""
         self.usage: Usage | None = None
+        self.counted = False
+        """The usage came as an event of its own behind the answer, so that this is complete."""
         self.pictures = Pictures()
         self.sources: Sources = ()
         """Those of the server's own web search."""
@@ -162,6 +164,7 @@ class ChatAssembly(Assembly):
         self.sources = sources_in(event) or self.sources
         choices = event.get("choices")
         if not choices or not isinstance(choices, list):
+            self.counted = self.begun and self.usage is not None and isinstance(usage, dict)
             self._pass_over(event)
             return
         for choice in choices:
@@ -173,6 +176,7 @@ class ChatAssembly(Assembly):
             said, whole = choice.get("delta"), choice.get("message")
             if isinstance(said, dict):
                 self.begun = True
+                self.counted = False
                 self._say(said, delta)
                 self._streamed |= bool(said.get("content"))
             if isinstance(whole, dict):

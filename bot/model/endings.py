@@ -21,7 +21,9 @@ CUT_SHORT: Final = frozenset((LENGTH, WITHHELD, BROKEN, BAD_CALL))
 _REASONS: Final = {
     WHOLE: "stop end_turn stop_sequence eos eos_token complete completed",
     CALLS: "tool_calls tool_call tool_use function_call",
-    LENGTH: "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded",
+    # Where a server stops a model that repeats itself, it has written enough.
+    LENGTH: "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded incomplete "
+    "repetition repetition_truncation repeat",
     WITHHELD: "content_filter content_filtered sensitive refusal safety image_safety recitation blocklist "
     "prohibited_content spii guardrail_intervened error_toxic",
     # Gemini's: https://ai.google.dev/api/generate-content#FinishReason

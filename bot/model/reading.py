@@ -15,6 +15,7 @@ from bot.model.base import CallPiece, ReasoningPiece, TextPiece
 from bot.model.callslots import MOST_ARGUMENT_CHARS
 from bot.model.endings import BAD_CALL, BROKEN, CALLS, UNPROVEN, WHOLE, name_of
 from bot.model.failures import NETWORK_ERRORS, dropped
+from bot.model.loops import LoopWatch
 from bot.model.patience import Patience
 from bot.model.searched import list_cited
 from bot.model.sse import DONE, Decoder, read_event, read_together
@@ -55,6 +56,8 @@ class StreamReading:
     """Tokens of what was written, counted from where they could become too many."""
     _done: bool = False
     _events: int = 0
+    _said: LoopWatch = field(default_factory=LoopWatch)
+    _thought: LoopWatch = field(default_factory=LoopWatch)
 
     async def pieces(
         self, chunks: Any, patience: Patience, name: str, *, prompted: bool
@@ -89,6 +92,7 @@ class StreamReading:
                     patience.progressed()
                 if self.finish == "cut":
                     return
+                over = over or self.fault is not None
                 if broken is None and self.fault is None:
                     for call in self.assembly.whole_calls():
                         yield CallPiece(call)
@@ -178,6 +182,11 @@ class StreamReading:
             self._text_chars += len(text)
             if text:
                 self.text.append(text)
+        if self.fault is None and (self._said.feed(text) or self._thought.feed(reasoning)):
+            if self.text:
+                self.finish = "cut"
+            else:
+                self.fault = ModelDropped("the model repeated the same thought without end")
         if self.assembly.size > MOST_ARGUMENT_CHARS or self._too_many_tokens(reasoning + text):
             self.finish = "cut"
         return reasoning, text
@@ -198,7 +207,8 @@ class StreamReading:
             return
         if not self.finish:
             begun, odd = self.assembly.begun, self.assembly.odd
-            if self._done and begun and odd is None:
+            counted = self.assembly.counted and broken is None
+            if (self._done or counted) and begun and odd is None:
                 self.finish = WHOLE
             elif broken is None and self._events and not begun:
                 self.fault = StreamFault(odd or {}, foreign=True)

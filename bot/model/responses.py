@@ -93,8 +93,8 @@ class ResponsesAssembly(Assembly):
         self.finish = WHOLE
         if kind == "response.incomplete":
             # Nothing that is incomplete is whole, whatever its reason means elsewhere.
-            self.reason = str(table_in(response.get("incomplete_details")).get("reason") or kind)
-            meaning = meaning_of(self.reason)
+            named = table_in(response.get("incomplete_details")).get("reason")
+            self.reason, meaning = str(named or kind), meaning_of(named)
             self.finish = meaning if meaning in CUT_SHORT else BROKEN
         usage = response.get("usage")
         if isinstance(usage, Mapping):

@@ -117,6 +117,9 @@ class EventDecoder(Decoder):
                 if data:
                     events.append(data[0] if len(data) == 1 else b"\n".join(data))
                     data.clear()
+            elif line[:6] == b"error:" and line[6:].lstrip()[:1] == b"{":
+                # llama.cpp before autumn 2025: https://github.com/ggml-org/llama.cpp/issues/16104
+                events.append(b'{"error":%b}' % line[6:])
             elif line[:1] != b":":
                 self._other(line)
         if not data:

@@ -101,6 +101,7 @@ from bot.model import (
     sse,
     usage,
 )
+from bot.model.loops import LoopWatch
 from bot.operations import outlet
 from bot.operations.http import is_own
 from bot.pacing import Pacer
@@ -877,6 +878,9 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.model.failures.stream_fault": lambda text: failures.stream_fault({"m": text}, MODEL, {}),
     "bot.model.lengths.refused_length": lambda text: lengths.refused_length(
         text[:8000], 100, asked=1000, model="m", shown=""
+    ),
+    "bot.model.loops.LoopWatch.feed": lambda text: list(
+        map(LoopWatch().feed, (text[start : start + 7] for start in range(0, len(text), 7)))
     ),
     "bot.model.schemas.simplified": lambda text: schemas.simplified(
         {

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 
 import pytest
 from aiohttp import web
 
-from bot.contract.errors import ModelDropped, SetupRefused
+from bot.contract.errors import ContextTooLong, ModelDropped, SetupRefused
 from bot.model.base import Request
 from bot.model.endings import meaning_of
+from bot.model.loops import LoopWatch
 from tests.bot.model.conftest import Ask, Events, Open, RawServer
 from tests.conftest import RawJson, RawObject
 
@@ -34,6 +36,8 @@ def test_a_known_word_for_the_end_is_the_end(reason: str) -> None:
         ("tool_use", "tool_calls"),
         ("MAX_TOKENS", "length"),
         ("model_context_window_exceeded", "length"),
+        ("incomplete", "length"),
+        ("repetition_truncation", "length"),
         ("content_filter: RECITATION", "content_filter"),
         ("sensitive", "content_filter"),
         ("refusal", "content_filter"),
@@ -96,6 +100,74 @@ async def test_a_server_that_says_done_needs_no_reason(
     asked = await asking(opened(base_urls={"openai": url}), question)
 
     assert (asked.answer.text, asked.answer.finish) == ("It is here.", "stop")
+
+
+USAGE = json.dumps({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}})
+
+
+async def test_a_count_behind_the_answer_says_that_it_is_whole(
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, events: Events
+) -> None:
+    """OpenCode's gateway ends the streams of Muse without a reason and without [DONE]."""
+    url = await raw_server(events(chunk(content="It is "), chunk(content="here."), USAGE))
+
+    asked = await asking(opened(base_urls={"openai": url}), question)
+
+    assert (asked.answer.text, asked.answer.finish) == ("It is here.", "stop")
+
+
+@pytest.mark.parametrize(
+    "counts", [[USAGE, chunk(content="It is ")], [chunk(content="It"), USAGE, chunk(content=" is ")]]
+)
+async def test_a_count_before_the_last_words_says_nothing(
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, events: Events, counts: list[str]
+) -> None:
+    asked = await asking(opened(base_urls={"openai": await raw_server(events(*counts))}), question)
+
+    assert isinstance(asked.error, ModelDropped)
+    assert asked.text == "It is "
+
+
+async def test_an_error_in_a_field_of_its_own_is_one(
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, events: Events
+) -> None:
+    """llama.cpp until autumn 2025."""
+    error = {"code": 400, "message": "the request exceeds the available context size", "type": "invalid_request_error"}
+    handler = events(chunks=[f"error: {json.dumps(error)}\n\n".encode(), b"data: [DONE]\n\n"])
+
+    asked = await asking(opened(base_urls={"openai": await raw_server(handler)}), question)
+
+    assert isinstance(asked.error, ContextTooLong)
+
+
+LOOP = "I will stop here. "
+
+
+@pytest.mark.parametrize("field", ["content", "reasoning_content"])
+async def test_a_model_that_repeats_itself_without_end_is_stopped(
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, events: Events, field: str
+) -> None:
+    url = await raw_server(
+        events(chunk(**{field: "Well. "}), *(chunk(**{field: LOOP}) for _ in range(20_000)), "[DONE]")
+    )
+
+    asked = await asking(opened(base_urls={"openai": url}), replace(question, max_output_chars=10**9))
+
+    written = asked.text or asked.reasoning
+    assert 20_000 < len(written) < 180_000, "not all of it, however much is read at once"
+    if field == "content":
+        assert asked.answer.finish == "cut"
+    else:
+        assert isinstance(asked.error, ModelDropped)
+
+
+def test_long_texts_with_repeated_parts_are_no_loop() -> None:
+    table = "".join(f"| {number} | yes | no |\n" for number in range(1_800))
+    song = "".join(f"{number} bottles of beer on the wall\n{LOOP * 3}\n" for number in range(600, 0, -1))
+
+    for text in (table, song, "hello " * 3_000, "x" * 19_000 + "\nThat was it."):
+        watch = LoopWatch()
+        assert not any(watch.feed(text[at : at + 7]) for at in range(0, len(text), 7))
 
 
 async def test_a_body_that_ends_without_either_is_a_drop(

@@ -294,8 +294,13 @@ async def check(settings: TelegramSettings) -> list[Finding]:
         me = await bot.get_me()
         findings = [Finding.ok(f"the token works; the bot is @{me.username}")]
         if not me.can_read_all_group_messages:
+            # BotFather says that mentions arrive; Telegram's own list has none, and many report that they do not.
+            # https://core.telegram.org/bots/features#privacy-mode
             findings.append(
-                Finding.ok("in groups it sees mentions, replies and commands (privacy mode is on, as it should be)")
+                Finding.note(
+                    "in groups replies and commands reach it; mentions may not while privacy mode is on: choose "
+                    "Disable at BotFather's /setprivacy, then remove the bot from the group and add it again"
+                )
             )
         findings.append(_receiving(await bot.get_webhook_info(), settings))
     return findings

@@ -408,9 +408,11 @@ class People:
         name = f"@{self.world.bot['username']}".lower()
         for entity in result.entities:
             words = cut(result.text, entity.offset, entity.end).lower()
-            if entity.type == "mention" and words == name:
-                return True
             if entity.type == "bot_command" and ("@" not in words or words.endswith(name)):
+                return True
+            if not self.world.mentions_pass:
+                continue
+            if entity.type == "mention" and words == name:
                 return True
             if entity.type == "text_mention" and entity.extra["user"]["id"] == self.world.bot["id"]:
                 return True

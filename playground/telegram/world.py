@@ -159,6 +159,11 @@ class World:
         self.updates = Updates(retry_seconds)
         self.drafts = True
         """Whether the server knows drafts; without them it answers 404, as one before Bot API 9.3."""
+        self.mentions_pass = True
+        """Whether mentions reach the bot in privacy mode: BotFather says so, Telegram's list and many reports say not.
+
+        https://core.telegram.org/bots/features#privacy-mode, https://github.com/telegraf/telegraf/issues/545
+        """
         self.bot: Json = {
             "id": 7000000001,
             "is_bot": True,

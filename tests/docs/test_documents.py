@@ -325,7 +325,7 @@ def test_every_command_of_the_chat_that_is_named_exists() -> None:
     served += re.findall(r'PATH: Final = "/(\w+)"', (ROOT / "bot/operations/session.py").read_text(encoding="utf-8"))
     console = (ROOT / "adapters" / "console" / "adapter.py").read_text(encoding="utf-8")
     served += re.findall(r'"/(\w+)"', console)
-    elsewhere = {"newbot", "invite", "ask", "parley", "data", "gateway"}
+    elsewhere = {"newbot", "setprivacy", "invite", "ask", "parley", "data", "gateway"}
     """Another program's, or the way to us on Slack and Discord."""
     named = {
         (page, word)

@@ -53,4 +53,4 @@ def test_telegram_grants_what_botfather_does() -> None:
 
     assert bot["can_join_groups"]
     assert not bot["can_read_all_group_messages"]
-    assert "privacy mode can stay on" in (DOCS / "telegram.md").read_text(encoding="utf-8")
+    assert "`/setprivacy` to BotFather and choose *Disable*" in (DOCS / "telegram.md").read_text(encoding="utf-8")

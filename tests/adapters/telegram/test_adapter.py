@@ -410,6 +410,21 @@ async def test_what_the_bot_wrote_is_still_its_own_when_somebody_forwards_it(rea
     assert said.quoted is not None and said.quoted.from_bot
 
 
+async def test_where_privacy_mode_keeps_mentions_back_replies_and_ask_reach_the_bot(reader: Reader) -> None:
+    """As docs/telegram.md says: archestra #6562, nanobot #449."""
+    server, name = reader.server, reader.name
+    server.world.mentions_pass = False
+    answer = await reader.bot.send_message(GROUP, "Tea is a leaf.")
+
+    assert not server.say(GROUP, f"{name} what is tea?", person=ADA)
+    asked = message_of(reader.sent(GROUP, f"/ask{name} what is tea?"))
+    assert (asked.text, asked.command) == ("what is tea?", "")
+    assert message_of(reader.sent(GROUP, "and coffee?", reply_to=answer.message_id)).text == "and coffee?"
+
+    server.bot["can_read_all_group_messages"] = True
+    assert message_of(reader.sent(GROUP, f"{name} what is tea?")).text == "what is tea?"
+
+
 async def test_a_forward_to_a_group_speaks_to_nobody_until_somebody_replies_to_it(reader: Reader) -> None:
     people = reader.server.people
     reader.server.bot["can_read_all_group_messages"] = True
@@ -947,7 +962,7 @@ async def test_the_check_names_the_bot_and_what_it_hears(server: TelegramServer,
 
     texts = [finding.text for finding in findings]
     assert all(finding.ok for finding in findings) and "the bot is @" in texts[0]
-    assert any("privacy mode is on" in text for text in texts) == private
+    assert any("mentions may not while privacy mode is on" in text for text in texts) == private
     assert any("a webhook is set" in text for text in texts) == hooked
 
 

@@ -117,7 +117,8 @@ class BudgetState:
 
     def gap(self, now: float, expected: int = 0) -> float:
         """Return how long the second call of one reply may wait: until every reply that uses it has had its turn; for
-        ever if replies come in such a stream that not all can have three calls.
+        ever if replies come in such a stream that not all can have three calls. A window of `LONG` and more has no
+        stream: whoever comes while enough of its calls are left has a second one at once.
 
         Args:
             expected: replies that will use it soon, each with a call for its beginning and one for its end.
@@ -126,7 +127,7 @@ class BudgetState:
         for window, answered in self._counted(now):
             if live + self.beginning + expected + self.in_flight + len(answered) > window.calls:
                 longest = max(longest, window.seconds * max(1.0, live / window.calls))
-            if 3 * self._a_second(now) * window.seconds > window.calls:
+            if window.seconds < LONG and 3 * self._a_second(now) * window.seconds > window.calls:
                 return float("inf")
         return longest
 

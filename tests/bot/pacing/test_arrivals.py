@@ -242,3 +242,18 @@ async def test_a_question_asked_from_an_answer_has_a_time_of_its_own(pacer: Pace
         with asked.expect("slack", anew=True):
             assert asked.asked_at == clock.now
         assert asked.asked_at == clock.now - 5.0
+
+
+@pytest.mark.parametrize(("made", "at_once"), [(0, True), (30, True), (44, False)])
+async def test_a_few_who_ask_within_seconds_get_first_words_at_once_while_a_minutes_edits_are_left(
+    pacer: Pacer, clock: FakeClock, made: int, at_once: bool
+) -> None:
+    """One a second would use the minute's edits three times over, but three people are not a minute of them."""
+    for _ in range(made):
+        await pacer.call(CallCost((EDITS,)), Purpose.FINAL, lambda: asyncio.sleep(0))
+    readers = list[Reader]()
+    for _ in range(3):
+        await clock.advance(1.5)
+        readers.append(pacer.enter((EDITS,)))
+
+    assert [pacer.lasts(reader, WORDS) for reader in readers] == [at_once] * 3

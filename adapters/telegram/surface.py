@@ -149,12 +149,8 @@ class TelegramSurface:
         except Exception as error:
             if isinstance(error, BadRequest) and "not modified" in error.message.lower() and at is not None:
                 return at
-            if isinstance(error, BadRequest) and self._thread and _NO_THREAD in error.message.lower():
-                self._thread = None  # it was deleted: the text goes into the chat instead
-                raise DeliveryError("the topic of this chat does not exist any more") from error
-            if isinstance(error, ChatMigrated):
-                self._chat = error.new_chat_id
-                raise DeliveryError(f"the group became a supergroup: {error.new_chat_id}") from error
+            if moved := self._elsewhere(error):
+                raise moved from error
             problem = _translated(error) if at is None else _edit_failed(error)
             if at is None and isinstance(problem, Unclear):
                 self._bot.numbers.lost.put((self._chat, nonce), (before, shown))
@@ -186,6 +182,8 @@ class TelegramSurface:
         try:
             return MessageRef(str((await sending).message_id))
         except Exception as error:
+            if moved := self._elsewhere(error):
+                raise moved from error
             if not instead or not isinstance(error, BadRequest):
                 raise _file_refused(error) from error
             log.info("telegram: %s: %s", instead, error.message[:200])
@@ -199,7 +197,7 @@ class TelegramSurface:
         except BadRequest:
             return
         except Exception as error:
-            raise _translated(error) from error
+            raise self._elsewhere(error) or _translated(error) from error
 
     async def typing(self, words: str) -> None:
         try:
@@ -242,6 +240,17 @@ class TelegramSurface:
             problem = _translated(error)
             raise (Unclear(str(problem)) if type(problem) is DeliveryError else problem) from error
         return True
+
+    def _elsewhere(self, error: Exception) -> DeliveryError | None:
+        """Return the error of a call that may be repeated in another place: its group moved, or its topic was
+        deleted."""
+        if isinstance(error, ChatMigrated):
+            self._chat = error.new_chat_id
+            return DeliveryError(f"the group became a supergroup: {error.new_chat_id}")
+        if isinstance(error, BadRequest) and self._thread and _NO_THREAD in error.message.lower():
+            self._thread = None  # into the chat instead
+            return DeliveryError("the topic of this chat does not exist any more")
+        return None
 
     def _first_reply(self, nonce: str) -> dict[str, Any] | None:
         """Return the reply parameters that point a group reply's first message at the question."""

@@ -995,6 +995,12 @@ REFUSALS = [
 ]
 
 
+DOT = (
+    b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
+    b"\x00\x00\x00\rIDATx\x9cc\xf8\xff\xff?\x00\x05\xfe\x02\xfe\xa75\x81\x84\x00\x00\x00\x00IEND\xaeB`\x82"
+)
+
+
 async def test_what_is_said_in_a_topic_that_was_deleted_is_said_in_the_chat(
     server: TelegramServer, adapter: TelegramAdapter
 ) -> None:
@@ -1005,6 +1011,41 @@ async def test_what_is_said_in_a_topic_that_was_deleted_is_said_in_the_chat(
     await show(surface, Page("x"), None)
 
     assert [one.text for one in server.screen.of(str(ADA))] == ["x"]
+
+
+@pytest.mark.parametrize("picture", [True, False])
+async def test_a_file_follows_its_group_and_leaves_a_topic_that_was_deleted(
+    server: TelegramServer, adapter: TelegramAdapter, picture: bool
+) -> None:
+    """An answer may be a file alone: gatus #179, calendar-bot #23."""
+    old, new = -60, -1_001_000_000_060
+    server.group(old, "Friends")
+    moved = adapter.surface(ReplyTarget("telegram", {"chat": old, "group": True}))
+    thread = adapter.surface(ReplyTarget("telegram", {"chat": ADA, "thread": 77}))
+    server.people.upgrade(old, new)
+    file = File("dot.png", "image/png", DOT) if picture else File("a.csv", "text/csv", b"1,2")
+
+    for surface, place in ((moved, new), (thread, ADA)):
+        with pytest.raises(DeliveryError) as caught:
+            await surface.attach(file, None)
+        await surface.attach(file, None)
+        assert type(caught.value) is DeliveryError
+        assert [name for name, *_ in server.screen.of(str(place))[-1].files] == [file.name]
+
+
+async def test_a_message_that_is_not_needed_is_deleted_in_the_group_as_it_is_now(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    old, new = -60, -1_001_000_000_060
+    server.group(old, "Friends")
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": old, "group": True}))
+    ref = await show(surface, Page("x"), None)
+    server.people.upgrade(old, new)
+    with pytest.raises(DeliveryError):
+        await surface.remove(ref)
+    await surface.remove(ref)
+
+    assert str(new) in str(server.calls_of("deleteMessage")[-1].parameters["chat_id"])
 
 
 @pytest.mark.parametrize(("status", "words", "error"), REFUSALS)
@@ -1113,13 +1154,9 @@ async def test_a_picture_is_posted_as_one_and_anything_else_as_a_file(
     server: TelegramServer, adapter: TelegramAdapter
 ) -> None:
     surface = adapter.surface(ReplyTarget("telegram", {"chat": ADA}))
-    dot = (
-        b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
-        b"\x00\x00\x00\rIDATx\x9cc\xf8\xff\xff?\x00\x05\xfe\x02\xfe\xa75\x81\x84\x00\x00\x00\x00IEND\xaeB`\x82"
-    )
 
     refs = [
-        await surface.attach(File("dot.png", "image/png", dot), None),
+        await surface.attach(File("dot.png", "image/png", DOT), None),
         await surface.attach(File("a.csv", "text/csv", b"1,2"), None),
     ]
 

@@ -10,6 +10,7 @@ import statistics
 from bisect import bisect_right, insort
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice, pairwise
 
 from bot.contract import RateBudget, Window
@@ -31,69 +32,49 @@ _EDGE = 0.005
 """Seconds added to every window: some platforms still count a call that arrives exactly at its end."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class BudgetState:
     """The state of one rate budget: calls in flight, calls that still count, and the rate after refusals."""
 
-    __slots__ = (
-        "_answered",
-        "_came",
-        "_comers",
-        "_full_at",
-        "_long",
-        "_newest",
-        "_stream",
-        "beginning",
-        "budget",
-        "calm",
-        "capacity",
-        "closed_until",
-        "factor",
-        "frozen",
-        "in_flight",
-        "live",
-        "promised",
-        "refused_at",
-        "windows",
-    )
+    budget: RateBudget
+    _: KW_ONLY
+    frozen: bool = False
+    """No call may be made until this process knows its part."""
+    newest: Callable[[], float] = lambda: float("-inf")
+    """When the newest question came, even if a busy machine has not started its reply yet."""
+    windows: tuple[Window, ...] = field(init=False)
+    """Its windows, each with the calls that this process may make."""
+    in_flight: int = 0
+    live: int = 0
+    """Replies in progress that use it."""
+    calm: int = 0
+    """Those that nobody waits for: they were complete."""
+    beginning: int = 0
+    """Those that nobody sees yet."""
+    promised: int = 0
+    """Those that are on screen, or may be: each needs one more call for its end."""
+    closed_until: float = float("-inf")
+    factor: float = 1.0
+    """The used share of the budget: a refusal lowers it, time without refusals raises it."""
+    refused_at: float = float("-inf")
+    capacity: int = field(init=False)
+    """How many calls it allows at once after a time without calls."""
+    _long: bool = field(init=False)
+    _answered: list[deque[float]] = field(init=False)
+    _came: deque[float] = field(default_factory=deque)
+    """When the questions of its replies came, as far as `expected` looks back."""
+    _stream: tuple[float, int] = (float("-inf"), 0)
+    """When `_a_second` was computed, and its value."""
+    _comers: tuple[float, int] = (float("-inf"), 0)
+    """The same for `expected`."""
+    _full_at: float = float("-inf")
+    """When the token bucket is full again."""
 
-    def __init__(
-        self, budget: RateBudget, *, frozen: bool = False, newest: Callable[[], float] = lambda: float("-inf")
-    ) -> None:
-        """
-        Args:
-            newest: when the newest question came, even if a busy machine has not started its reply yet.
-        """
-        self.budget = budget
-        self._newest = newest
-        self.windows = budget.windows
-        """Its windows, each with the calls that this process may make."""
-        self.frozen = frozen
-        """No call may be made until this process knows its part."""
-        self.in_flight = 0
-        self.live = 0
-        """Replies in progress that use it."""
-        self.calm = 0
-        """Those that nobody waits for: they were complete."""
-        self.beginning = 0
-        """Those that nobody sees yet."""
-        self.promised = 0
-        """Those that are on screen, or may be: each needs one more call for its end."""
-        self.closed_until = float("-inf")
-        self.factor = 1.0
-        """The used share of the budget: a refusal lowers it, time without refusals raises it."""
-        self.refused_at = float("-inf")
-        self.capacity = min((window.calls for window in budget.windows), default=budget.burst)
-        """How many calls it allows at once after a time without calls."""
-        self._long = any(window.seconds >= LONG for window in budget.windows)
-        self._answered: list[deque[float]] = [deque() for _ in budget.windows]
-        self._came: deque[float] = deque()
-        """When the questions of its replies came, as far as `expected` looks back."""
-        self._stream = (float("-inf"), 0)
-        """When `_a_second` was computed, and its value."""
-        self._comers = (float("-inf"), 0)
-        """The same for `expected`."""
-        self._full_at = float("-inf")
-        """When the token bucket is full again."""
+    def __post_init__(self) -> None:
+        self.windows = self.budget.windows
+        self.capacity = min((window.calls for window in self.windows), default=self.budget.burst)
+        self._long = any(window.seconds >= LONG for window in self.windows)
+        self._answered = [deque() for _ in self.windows]
 
     def ready_at(self, now: float, keep: int) -> float:
         """Return the earliest time for one more call if `keep` stay free; infinite: not before an answer."""
@@ -189,7 +170,7 @@ class BudgetState:
         if len(lately) < 2:
             return float("inf")
         between = max(statistics.median(b - a for a, b in pairwise(lately)), _EDGE)
-        return float("inf") if now - max(lately[-1], self._newest()) > max(lull, _LULLS * between) else between
+        return float("inf") if now - max(lately[-1], self.newest()) > max(lull, _LULLS * between) else between
 
     def _lately(self, now: float) -> list[float]:
         """Return when the questions of the last seconds came."""

@@ -6,6 +6,7 @@ import asyncio
 import enum
 from bisect import bisect_left, insort
 from collections.abc import Awaitable, Callable, Collection, Iterator
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
@@ -41,43 +42,33 @@ class Gate(Protocol):
     def refused(self, cost: CallCost, scope: str, retry_after: float) -> None: ...
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Grant:
     """One call that waits for its turn, or has it: `call` makes it. Times are monotonic."""
 
-    __slots__ = (
-        "_closes",
-        "_future",
-        "_gate",
-        "cost",
-        "due",
-        "made",
-        "needed_at",
-        "not_before",
-        "number",
-        "order",
-        "purpose",
-        "spare",
-    )
+    gate: Gate
+    number: int
+    cost: CallCost
+    closes: CallCost | None = None
+    """What a refusal closes; None: the same."""
+    purpose: Purpose = field(default=Purpose.FINAL, init=False)
+    due: float = field(default=0.0, init=False)
+    """When its reader runs out of text: the earliest goes first."""
+    order: tuple[float, int] = field(init=False)
+    """Its sort key in the queue, set when it is queued."""
+    needed_at: float = field(default=0.0, init=False)
+    """From then on it is made as soon as its budgets allow; before that, only if enough of them is free."""
+    not_before: float = field(default=0.0, init=False)
+    """Before this time it is useless."""
+    spare: bool = field(default=False, init=False)
+    """It is more than a first and a last call and one in between."""
+    made: bool = field(default=True, init=False)
+    """Set to False by `work` if it made no call after all, so that another call can have its place."""
+    _future: asyncio.Future[None] = field(init=False)
 
-    def __init__(self, gate: Gate, number: int, cost: CallCost, closes: CallCost | None = None) -> None:
-        self._gate = gate
-        self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.number = number
-        self.cost = cost
-        self._closes = cost if closes is None else closes
-        self.purpose = Purpose.FINAL
-        self.due = 0.0
-        """When its reader runs out of text: the earliest goes first."""
-        self.order = self.due, number
-        """Its sort key in the queue, set when it is queued."""
-        self.needed_at = 0.0
-        """From then on it is made as soon as its budgets allow; before that, only if enough of them is free."""
-        self.not_before = 0.0
-        """Before this time it is useless."""
-        self.spare = False
-        """It is more than a first and a last call and one in between."""
-        self.made = True
-        """Set to False by `work` if it made no call after all, so that another call can have its place."""
+    def __post_init__(self) -> None:
+        self._future = asyncio.get_running_loop().create_future()
+        self.order = self.due, self.number
 
     async def call(self, work: Callable[[], Awaitable[_Made]]) -> _Made:
         """Wait for its turn, make the call, and return its result; a refusal closes its rate budgets.
@@ -88,31 +79,31 @@ class Grant:
         """
         if not self.granted:
             await self._wait()
-            while not self._gate.may_call():
+            while not self.gate.may_call():
                 # The process stood still in between: another one may have made the call.
-                self._gate.returned(self.cost)
+                self.gate.returned(self.cost)
                 self._future = asyncio.get_running_loop().create_future()
                 await self._wait()
         try:
             return await work()
         except RateLimited as error:
-            self._gate.refused(self._closes, error.scope, error.retry_after)
+            self.gate.refused(self.closes or self.cost, error.scope, error.retry_after)
             raise
         finally:
             if self.made:
-                self._gate.answered(self.cost)
+                self.gate.answered(self.cost)
             else:
-                self._gate.returned(self.cost)
+                self.gate.returned(self.cost)
 
     async def _wait(self) -> None:
-        self._gate.wait(self)
+        self.gate.wait(self)
         try:
             await self._future
         except asyncio.CancelledError:
             if self._future.cancelled() or self._future.exception() is not None:
-                self._gate.forget(self)
+                self.gate.forget(self)
             else:
-                self._gate.returned(self.cost)
+                self.gate.returned(self.cost)
             raise
 
     @property

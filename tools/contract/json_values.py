@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tools.contract.base import Json
@@ -117,16 +118,14 @@ def map_texts(value: Json, change: Callable[[str], str]) -> Json:
             return value
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class ValueCounter:
     """Counts the values of a JSON text that arrives in pieces: an upper bound, counting each string as one value."""
 
-    __slots__ = ("_escaping", "_in_text", "count")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._in_text = False
-        self._escaping = False
-        """The last piece ended with a backslash that has not escaped anything yet."""
+    count: int = 0
+    _in_text: bool = False
+    _escaping: bool = False
+    """The last piece ended with a backslash that has not escaped anything yet."""
 
     def feed(self, piece: bytes) -> int:
         """Take the next piece, and return how many values there are so far."""

@@ -231,7 +231,7 @@ class CommandActions:
         await self.thread_context.begin_anew(message)
         log.info("%s forgot %s: %d turns", message.sender.id, message.chat, turns)
         said = asked.say("forgotten", turns=turns)
-        return f"{said} {asked.say('forgotten_soon')}" if self.store.holds_traces else said
+        return f"{said} {asked.say('forgotten_soon')}" if self.store.writer.traces else said
 
     async def _retry(self, id: int, asked: Admitted, running: Running) -> None:
         """Ask the last question again; its former answer leaves the history, and with a button also the screen."""

@@ -145,9 +145,9 @@ class Summaries:
         task = self._running[chat] = asyncio.create_task(self._make(chat, model, threshold), name=f"summary {chat}")
         task.add_done_callback(lambda done: self._running.pop(chat, None))
 
-    async def drop(self, chat: ChatId) -> None:
-        """Cancel the summary being made of a chat that was begun anew or forgotten."""
-        await self._cancel(chat)
+    async def drop(self, *chats: ChatId) -> None:
+        """Cancel the summaries being made of chats that were begun anew or forgotten."""
+        await end_tasks(*(self._running[chat] for chat in chats if chat in self._running))
 
     async def wait_idle(self) -> None:
         """Wait until no summary is being made."""
@@ -155,11 +155,7 @@ class Summaries:
 
     async def close(self) -> None:
         """Cancel all summaries being made; they are started again after a later turn."""
-        await self._cancel(*self._running)
-
-    async def _cancel(self, *chats: ChatId) -> None:
-        tasks = [self._running[chat] for chat in chats if chat in self._running]
-        await end_tasks(*tasks)
+        await self.drop(*self._running)
 
     async def _make(self, chat: ChatId, model: Model, threshold: int) -> None:
         """Make one summary, and log and count its outcome."""

@@ -86,6 +86,7 @@ class Fleet:
         self._leaving = asyncio.Event()
         self._pruned_at = self._clock.monotonic()
         member.on_hint = self._hear
+        self.is_heard = member.is_heard
         self.while_held = member.while_held
         self.connect = member.connect
         self.answered_since = member.answered_since
@@ -169,10 +170,6 @@ class Fleet:
     def owns(self, place: str) -> bool:
         """See `Ownership.owns`."""
         return place in self._served and self.is_heard()
-
-    def is_heard(self) -> bool:
-        """See `Ownership.is_heard`."""
-        return self._member.is_heard()
 
     async def claim(self, platform: str, identity: str) -> None:
         """See `Sessions.claim`."""

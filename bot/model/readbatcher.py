@@ -34,6 +34,7 @@ class ReadBatcher:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.now = clock.monotonic
         self._open = 0
         self._due: list[tuple[float, int, BatchedRead]] = []
         self._number = itertools.count()
@@ -55,10 +56,6 @@ class ReadBatcher:
     def leave(self) -> None:
         """Count a stream that closed."""
         self._open -= 1
-
-    def now(self) -> float:
-        """The monotonic time."""
-        return self._clock.monotonic()
 
     def seconds(self, age: float) -> float:
         """Return how long a stream that has run for `age` seconds collects now."""

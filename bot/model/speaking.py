@@ -37,12 +37,9 @@ class Speaker:
 
     def __init__(self, at: Endpoint, voice: str, clock: Clock, jitter: random.Random) -> None:
         self._service = Service(at, clock, jitter)
-        self._voice = voice
-
-    @property
-    def name(self) -> str:
+        self.name = self._service.name
         """`provider:name`."""
-        return self._service.name
+        self._voice = voice
 
     async def speak(self, text: str, form: SoundForm, seconds: float) -> Sound:
         """Return `text` as speech, in the language of the text.

@@ -52,11 +52,8 @@ class ServiceTranscriber:
 
     def __init__(self, at: Endpoint, clock: Clock, jitter: random.Random) -> None:
         self._service = Service(at, clock, jitter)
-
-    @property
-    def name(self) -> str:
+        self.name = self._service.name
         """`provider:name`."""
-        return self._service.name
 
     async def transcribe(self, recording: BinaryIO, name: str, media_type: str, seconds: float) -> Heard:
         """Return the transcript of a recording.

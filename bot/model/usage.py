@@ -65,14 +65,10 @@ class Estimator:
     """Estimates tokens for one model, better with every reported usage."""
 
     def __init__(self) -> None:
-        self._factor = 1.0
+        self.factor = 1.0
+        """Reported tokens for each estimated one, as learned so far."""
         self._weights: dict[tuple[int, int], float] = {}
         """Weights by a text's hash and length: the texts themselves are not stored."""
-
-    @property
-    def factor(self) -> float:
-        """Reported tokens for each estimated one, as learned so far."""
-        return self._factor
 
     def tokens(self, text: str) -> int:
         """Return roughly how many tokens `text` has; never 0 for a text that is not empty."""
@@ -80,7 +76,7 @@ class Estimator:
 
     def count(self, texts: Iterable[str]) -> int:
         """Return roughly how many tokens these texts have together; at least one for each that is not empty."""
-        known, factor, tokens = self._weights, self._factor, 0
+        known, factor, tokens = self._weights, self.factor, 0
         for text in texts:
             if text:
                 weight = known.get((hash(text), len(text)))
@@ -89,7 +85,7 @@ class Estimator:
 
     def tokens_once(self, text: str) -> float:
         """Estimate a text that will not be seen again, without remembering its weight."""
-        return _raw(text) * self._factor
+        return _raw(text) * self.factor
 
     def _weigh(self, text: str) -> float:
         if len(self._weights) >= REMEMBERED:
@@ -104,8 +100,8 @@ class Estimator:
         """
         if estimate < _ENOUGH or reported < _ENOUGH:
             return
-        wanted = self._factor * reported / estimate
-        self._factor = min(max(self._factor + _STEP * (wanted - self._factor), _LEAST), _MOST)
+        wanted = self.factor * reported / estimate
+        self.factor = min(max(self.factor + _STEP * (wanted - self.factor), _LEAST), _MOST)
 
 
 PER_ENTRY = 6

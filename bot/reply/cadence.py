@@ -61,16 +61,11 @@ class Cadence:
         """Leave the shared budgets."""
         self._pacer.leave(self.reader)
 
-    @property
-    def in_pieces(self) -> bool:
-        """It is shown in messages that are never edited."""
-        return self.reader.in_pieces
-
     def may_begin(self, number: int) -> bool:
         """Page `number`, not visible yet, may be shown before the text is complete."""
         if self.reader.waits_since is None and not self._pages.status:
             return False
-        if not self.in_pieces:
+        if not self.reader.in_pieces:
             if self._pages.visible or self._pacer.admits(self.reader):
                 return True
             if not self._may_be_in_pieces:
@@ -108,7 +103,7 @@ class Cadence:
         """
         self._number, self._only_begins = number, only_begins
         self._needed = self._is_needed()
-        begins_page = self._pages.visible and not self.in_pieces and number not in self._pages.refs
+        begins_page = self._pages.visible and not self.reader.in_pieces and number not in self._pages.refs
         self._grant = self._pacer.ask(cost, self._purpose, self.reader, at_once=self._needed, begins_page=begins_page)
         return self._grant
 
@@ -154,11 +149,11 @@ class Cadence:
     def _is_needed(self) -> bool:
         """The call is wanted as soon as possible: a full page, or first words that last until the next call."""
         pages, visible = self._pages, self._pages.visible
-        if pages.finished or (pages.status and not visible and not self.in_pieces):
+        if pages.finished or (pages.status and not visible and not self.reader.in_pieces):
             return True
         if visible:
             return pages.exists(self._number + 1)
         words = (pages.beginning(0) if self._only_begins else pages.page(0)).body
         return self._pacer.lasts(
-            self.reader, pages.sentences(0) if self.in_pieces else words.removeprefix(self._preamble)
+            self.reader, pages.sentences(0) if self.reader.in_pieces else words.removeprefix(self._preamble)
         )

@@ -370,7 +370,7 @@ class ReplyStream:
         if gone or self._fresh.page is not None or self.cadence.costs_otherwise(number, shown, cost):
             grant.made = False
             return
-        if self.cadence.in_pieces and not self._pages.finished:
+        if self.cadence.reader.in_pieces and not self._pages.finished:
             self._pages.begin_piece(number, grows=self._surface.limits.grows)
         async with self._calling:
             grant.made = await self._show(number, shown, cost)

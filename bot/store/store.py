@@ -171,11 +171,6 @@ class Store:
         """
         await self.access.claim("probe", 0.0)
 
-    @property
-    def holds_traces(self) -> bool:
-        """What was deleted may still be in the files of the database, because another program reads it."""
-        return self.writer.traces
-
     async def wipe_traces(self) -> bool:
         """Wipe what was deleted while another program read it; True if nothing is left of it. Holds up nobody.
 

@@ -15,7 +15,7 @@ from discord.abc import Snowflake
 
 from adapters.discord.commands import ASK, names_of
 from adapters.discord.ownthread import opens_thread, target_in_thread
-from adapters.discord.reading import forwarded_text, names_own_role, shown_text, written_text
+from adapters.discord.reading import forwarded_text, names_own_role, shown_text, titled, written_text
 from bot.contract import (
     LONGEST_TEXT,
     ChatId,
@@ -70,7 +70,7 @@ def message_sent(
     command = words.parse(text)
     if command is None and mentioned and _mentions(message, bot):
         command = words.bare(text, certain=True)
-    word, argument = command if command is not None else ("", text)
+    word, argument = command if command is not None else ("", titled(text, message, message.channel))
     apart = threads and not word and opens_thread(message)
     return MessageSent(
         delivery=str(message.id),
@@ -325,8 +325,9 @@ def read_as_quoted(message: discord.Message, bot: int) -> Quoted:
     opened = message.reference.resolved if message.reference is not None else None
     if message.type is discord.MessageType.thread_starter_message and isinstance(opened, discord.Message):
         message = opened
+    text = shown_text(message, bot)
     return Quoted(
-        text=shown_text(message, bot),
+        text=titled(text, message, message.channel) if text else "",
         author=message.author.display_name,
         from_bot=message.author.id == bot,
         message_id=str(message.id),

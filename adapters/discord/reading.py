@@ -44,6 +44,13 @@ def shown_text(message: discord.Message, bot: int) -> str:
     return said or forwarded_text(message, bot)
 
 
+def titled(text: str, message: discord.Message, place: object) -> str:
+    """Return the text of a message of `place`; for the first one of a forum's post, with the post's title above it."""
+    if isinstance(place, discord.Thread) and place.id == message.id:
+        return f"{place.name}\n\n{text}".strip()
+    return text
+
+
 def forwarded_text(message: discord.Message, bot: int) -> str:
     """Return what a person sees of a forwarded message: a copy without author and names."""
     shown = (_readable("\n\n".join(_lines(one)), bot, {}, message.guild) for one in message.message_snapshots)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import discord
@@ -17,6 +18,7 @@ from discord.utils import time_snowflake
 from adapters.discord.errors import translate
 from adapters.discord.events import read_as_quoted
 from adapters.discord.limits import BOT_WINDOW, CHANNEL_WINDOW
+from adapters.discord.reading import titled
 from bot.contract import CallCost, DeliveryError, MessageSent, Quoted, RateBudget, words
 
 PAGE: Final = 100
@@ -32,6 +34,7 @@ class _Before:
         self._bot = bot
         channel = message.chat.thread or message.chat.chat
         self._channel = client.get_partial_messageable(int(channel))
+        self._place = client.get_channel(int(channel))
         scope = f"discord:{client.application_id}"
         reads = RateBudget(f"{scope}/channel/{channel}/read", windows=(CHANNEL_WINDOW,))
         self.cost = CallCost((reads, RateBudget(scope, windows=(BOT_WINDOW,), shared=True)))
@@ -44,7 +47,11 @@ class _Before:
         """
         people = [one for one in messages if one.type in _NOTICES and not one.flags.ephemeral]
         found = [read_as_quoted(one, self._bot) for one in people]
-        said = [one for one in found if one.text]
+        said = [
+            replace(one, text=titled(one.text, message, self._place))
+            for one, message in zip(found, people, strict=True)
+            if one.text
+        ]
         if found and not said and not any(one.attachments for one in people):
             raise DeliveryError(
                 "Discord withholds the words of other people; switch on the Message Content Intent on the page Bot of "

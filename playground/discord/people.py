@@ -12,7 +12,18 @@ from playground.discord.forms import filled
 from playground.discord.gateway import MEMBERS, Gateway
 from playground.discord.interactions import COMPONENT, FORM, SLASH, TYPED, Interaction, Interactions
 from playground.discord.state import GUILDS, State
-from playground.discord.world import COMPONENTS_V2, PERMISSIONS, SEVERAL, TEXT, Channel, Guild, Json, Message, Person
+from playground.discord.world import (
+    COMPONENTS_V2,
+    FORUM,
+    PERMISSIONS,
+    SEVERAL,
+    TEXT,
+    Channel,
+    Guild,
+    Json,
+    Message,
+    Person,
+)
 
 
 class People:
@@ -76,6 +87,22 @@ class People:
         self.state.channels[place.id] = place
         self._tell_channel("CREATE", place)
         return place
+
+    def forum(self, id: str | int, guild: str | int, name: str = "") -> Channel:
+        """A channel in which every message is in a post, a thread with a title."""
+        place = Channel(_id(id), name or f"forum-{id}", FORUM, self.state.guilds[_id(guild)])
+        self.state.channels[place.id] = place
+        self._tell_channel("CREATE", place)
+        return place
+
+    def open_post(self, forum: Channel, title: str, text: str, person: Person | str | int = "") -> str:
+        """Open a post in a forum and return its id: its thread and the first message in it have the same.
+
+        https://docs.discord.com/developers/resources/channel#start-thread-in-forum-or-media-channel
+        """
+        author = self._author(forum, person)
+        thread = self.channels.thread(forum, title, author, None)
+        return self.state.post(thread, author, Draft(frozenset({"content"}), text.strip()), id=thread.id).id
 
     def direct(self, person: Person | str | int) -> Channel:
         """The direct messages between a person and the bot."""

@@ -127,6 +127,7 @@ class State:
         asked_by: Json | None = None,
         ping_author: bool | None = None,
         forwarded: Forwarded | None = None,
+        id: str = "",
     ) -> Message:
         """Put a new message under the others; `flags` are the flags its sender may set.
 
@@ -144,7 +145,7 @@ class State:
             return repeated
         self._check_links(draft)
         said = Message(
-            self.clock.snowflake(),
+            id or self.clock.snowflake(),
             place,
             author,
             self.clock.now(),

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
 
-TEXT, DIRECT, SEVERAL, THREAD = 0, 1, 3, 11
+TEXT, DIRECT, SEVERAL, THREAD, FORUM = 0, 1, 3, 11, 15
 """Channel types."""
 DEFAULT, REPLY, COMMAND, THREAD_STARTER = 0, 19, 20, 21
 """Message types."""
@@ -64,7 +64,7 @@ class Guild:
 
 @dataclass(slots=True)
 class Channel:
-    """A text channel, a thread, the direct messages with one person, or those of several, which no bot is in."""
+    """A text channel, a forum, a thread, one person's direct messages, or those of several, which no bot is in."""
 
     id: str
     name: str

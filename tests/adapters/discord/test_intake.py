@@ -106,6 +106,30 @@ async def test_a_thread_is_a_chat_of_its_channel_for_messages_commands_changes_a
     assert sent.target.data["channel"] == command.target.data["channel"] == int(thread.id)
 
 
+async def test_the_title_of_a_forums_post_is_a_part_of_its_question_also_when_it_is_changed(stage: Stage) -> None:
+    """People write the question into the title."""
+    server = stage.server
+    forum = server.forum(30, 10, "help")
+    await stage.listen()
+
+    post = server.open_post(forum, "How is tea made?", f"{server.mention()} in short, please", 1)
+    asked = await stage.mailbox.next()
+    server.edit(post, f"{server.mention()} at length, please")
+    edited = await stage.mailbox.next()
+    server.say(post, f"{server.mention()} and coffee?", person=1, reply_to=post)
+    later = await stage.mailbox.next()
+    server.open_post(forum, "Tea?", server.mention(), 1)
+    bare = await stage.mailbox.next()
+    server.open_post(forum, "A fresh start", f"{server.mention()} /new", 1)
+    command = await stage.mailbox.next()
+
+    assert asked.text == "How is tea made?\n\nin short, please"
+    assert edited.text == "How is tea made?\n\nat length, please"
+    assert (later.text, bare.text, command.command) == ("and coffee?", "Tea?", "new")
+    assert later.quoted.text == edited.text
+    assert asked.chat == later.chat == ChatId("discord", server.application_id, "30", post)
+
+
 async def test_of_a_thread_that_discord_has_not_told_the_channel_is_asked_for(
     stage: Stage, wait: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:

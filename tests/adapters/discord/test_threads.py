@@ -38,6 +38,19 @@ async def test_a_thread_is_read_from_the_message_that_it_was_opened_under(stage:
     assert following == ""
 
 
+async def test_a_forums_post_is_read_with_its_title(stage: Stage) -> None:
+    server = stage.server
+    server.state.reads_all = True
+    post = server.open_post(server.forum(30, 10), "The sky", "It is green.", 2)
+    server.say(post, "No, blue.", person=1)
+
+    _, _, reader = await asked(stage, server.state.channels[post])
+
+    assert isinstance(reader, DiscordThread)
+    found, _ = await reader.page(0.0, "")
+    assert [one.text for one in found] == ["No, blue.", "The sky\n\nIt is green."]
+
+
 async def test_a_long_thread_is_read_page_by_page_back_to_what_was_told_before(stage: Stage) -> None:
     server = stage.server
     server.state.reads_all = True

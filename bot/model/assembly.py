@@ -16,7 +16,7 @@ from bot.contract import Usage
 from bot.model.callslots import CallSlot, CallSlots
 from bot.model.endings import meaning_of
 from bot.model.pictures import Pictures
-from bot.model.searched import Sources, sources_in
+from bot.model.searched import Sources, annotated_in, sources_in
 from tools.contract.base import Json, ToolCall
 from tools.contract.plaintext import to_plain
 
@@ -86,6 +86,8 @@ class Assembly(ABC):
         self.pictures = Pictures()
         self.sources: Sources = ()
         """Those of the server's own web search."""
+        self.annotated: list[tuple[str, str]] = []
+        """Those that it names as annotations of the text."""
         self._slots = CallSlots()
         self._text = SplitCharacters()
         self._reasoning = SplitCharacters()
@@ -237,6 +239,8 @@ class ChatAssembly(Assembly):
                 self._detail(detail)
                 delta.progress = True
         delta.progress = delta.progress or thought
+        if annotations := said.get("annotations"):
+            self.annotated += annotated_in(annotations)
         if said.get("extra_content"):
             self._extras["extra_content"] = said["extra_content"]
         if images := said.get("images"):

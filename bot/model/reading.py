@@ -167,7 +167,8 @@ class StreamReading:
         if over:
             self.assembly.close(delta)
             if self.assembly.finish == WHOLE and self.fault is None:
-                delta.text += list_cited("".join((*self.text, delta.text)), self.assembly.sources)
+                told = "".join((*self.text, delta.text))
+                delta.text += list_cited(told, self.assembly.sources, self.assembly.annotated)
         text, reasoning = delta.text, delta.reasoning
         if reasoning:
             self._reasoning_chars += len(reasoning)

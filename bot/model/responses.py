@@ -27,6 +27,7 @@ from bot.model.rendering import (
     told,
     tool_name,
 )
+from bot.model.searched import annotated_in
 from bot.model.sse import Decoder, EventDecoder
 from bot.model.wire import Body, Endpoint, Opening
 from tools.contract.base import Json, ToolCall
@@ -52,6 +53,8 @@ class ResponsesAssembly(Assembly):
                 self._said = True
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 delta.reasoning += self._reasoning.join(str(event.get("delta") or ""))
+            case "response.output_text.annotation.added":
+                self.annotated += annotated_in([event.get("annotation")])
             case "response.function_call_arguments.delta":
                 self._slots.add({"index": index, "function": {"arguments": event.get("delta")}})
                 self._begun.add(index)

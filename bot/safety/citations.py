@@ -1,8 +1,8 @@
 """The marks for sources that models write of their own habit, made `[n]` where they name a number, else left out.
 
 Each is meant for one company's page, which shows a chip in its place: ChatGPT's private characters and `oaicite`,
-gpt-oss's `【1†source】`, DeepSeek's `[citation:1]`, Kimi's `[^1^]`, Gemini's `[cite: 1]`, Grok's and Claude's tags.
-So are comments of HTML, which no page shows. Code is left as it is.
+gpt-oss's `【1†source】`, DeepSeek's `[citation:1]`, Kimi's `[^1^]`, Qwen's `[ref_1]`, Gemini's `[cite: 1]`, tags of Grok,
+Claude and Command. So are comments of HTML, which no page shows. Code is left as it is.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ _MARKS: Final = re.compile(
     | 【(?P<dagger>{_WITHIN})†[^【】\n]{{0,80}}】
     | \[{{1,2}}citation:\s?(?P<deepseek>{_NUMBERS})\]{{1,2}}
     | \[\^(?P<kimi>{_NUMBERS})\^\]
+    | [\[【]ref_(?P<qwen>\d{{1,3}})[\]】]
     | (?P<none>
         \x20?\[cite:\s?[\d,.\s–-]{{1,80}}\] | \[cite_start\]
         | \x20?(?::contentReference)?\[oaicite:\d{{1,3}}\](?:\{{index=\d{{1,3}}\}})?
         | \x20?<grok:render\b[^<>]{{0,300}}>[^<>]{{0,40}}
           (?:<argument\b[^<>]{{0,80}}>[^<>]{{0,80}}</argument>[^<>]{{0,40}}){{0,4}}</grok:render>
-        | </?cite(?:\s[^<>\n]{{0,100}})?> | <!--{_COMMENT}-->
+        | </?cite(?:\s[^<>\n]{{0,100}})?> | </?co(?::[\d:,\[\]\x20]{{1,60}})?> | <!--{_COMMENT}-->
       )
     """,
     re.VERBOSE,
@@ -57,10 +58,14 @@ _BEGUN: Final = re.compile(
             _beginning("[cite", r"_[a-z]{0,5}|:[\d,.\s–-]{0,80}"),
             _beginning("[citation:", r"[\d,，、\s–-]{0,60}\]?"),
             _beginning("[[citation:", r"[\d,，、\s–-]{0,60}\]{0,2}"),
+            _beginning("[ref_", r"\d{0,3}"),
+            _beginning("【ref_", r"\d{0,3}"),
             _beginning("[^", r"[\d,，、\s–-]{1,60}\^?"),
             _beginning(":contentReference[oaicite:", r"\d{0,3}\]?(?:\{[a-z]{0,5}=?\d{0,3})?"),
             _beginning("[oaicite:", r"\d{0,3}\]?(?:\{[a-z]{0,5}=?\d{0,3})?"),
             _beginning("<grok:render", r"[^<>]{0,300}(?:>(?s:.){0,500})?"),
+            _beginning("<co", r":[\d:,\[\]\x20]{0,60}"),
+            _beginning("</co", r":[\d:,\[\]\x20]{0,60}"),
             _beginning("<cite", r"(?:\s[^<>\n]{0,100})?"),
             _beginning("</cite"),
             _beginning("<!--", _COMMENT),
@@ -137,7 +142,7 @@ class CitationFilter:
             return text
         if (private := found["private"]) is not None:
             return _words_of(private)
-        number = found["dagger"] or found["deepseek"] or found["kimi"] or ""
+        number = found["dagger"] or found["deepseek"] or found["kimi"] or found["qwen"] or ""
         return f"[{number.strip()}]" if re.fullmatch(_NUMBERS, number.strip()) else ""
 
     def _read_ticks(self, ticks: str, *, begins_line: bool) -> None:

@@ -26,7 +26,15 @@ from bot.markdown import (
     scheme_of,
 )
 from bot.safety.linkpolicy import Code, Link, LinkPolicy
-from bot.safety.spans import is_marked_words, last_marker, mark_code, mark_words, separate, without_markers
+from bot.safety.spans import (
+    is_half_open,
+    is_marked_words,
+    last_marker,
+    mark_code,
+    mark_words,
+    separate,
+    without_markers,
+)
 
 __all__ = ["LinkFilter", "LinkPolicy"]
 
@@ -34,7 +42,7 @@ __all__ = ["LinkFilter", "LinkPolicy"]
 _Found: TypeAlias = tuple[str, int]
 """The replacement, and the position after what it replaces."""
 
-_LABEL_HELD = 600
+_LABEL_HELD = 300
 _URL_HELD = 2_100
 _INFO = re.compile(r"[ \t]*([\w+#.-]{0,30})[ \t]*(\n|\Z)")
 _CODE_HELD = 400
@@ -331,7 +339,7 @@ class LinkFilter:
             border = None  # what follows the newline is not in the label
         closed = label.end()
         if waits and border is None and _INNER_PART.match(text, closed):
-            return None
+            return bracket if is_half_open(label.group()) else None
         if border is not None or (closed < len(text) and text[closed] != "]"):
             return bracket
         if closed + 1 >= len(text) and waits:

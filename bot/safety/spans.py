@@ -66,3 +66,20 @@ def separate(text: str) -> str:
 
 def without_markers(text: str) -> str:
     return _BORDERS.sub("", text)
+
+
+_PARENTHESIS = re.compile(r"[()]")
+_COUNTING = 3
+"""Characters at the beginning of a label that may count something, as `1)` does."""
+
+
+def is_half_open(label: str) -> bool:
+    """Return True if a parenthesis closes in a label that did not open there, as in the interval `[0, 1)`: no link."""
+    depth = 0
+    for sign in _PARENTHESIS.finditer(label):
+        depth += 1 if sign[0] == "(" else -1
+        if depth < 0:
+            if sign.start() > _COUNTING:
+                return True
+            depth = 0
+    return False

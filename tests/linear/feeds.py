@@ -861,6 +861,7 @@ FED: dict[str, Callable[[str], object]] = {
         arguments.read_arguments(said) for said in (text, f'{{"query": {text}', f'{{"query": "{text}"}}')
     ],
     "bot.model.assembly.ChatAssembly.add": _chat_stream,
+    "bot.model.searched.annotated_in": lambda text: searched.annotated_in([{"title": text, "url": f"https://{text}"}]),
     "bot.model.searched.list_cited": lambda text: searched.list_cited(f"[1] {text}", [("Tea", "https://a.b/")] * 90),
     "bot.model.searched.sources_in": lambda text: searched.sources_in(
         {"citations": [text, {"title": text, "url": text}]}

@@ -24,6 +24,7 @@ TEXTS = {
     "times": "At 10:30, from 9:00-17:00, 12/24/2024, 1,000,000 and 3.14 or 50%.\n12:30: lunch\n",
     "code": "Use `x = 1` and:\n```python\nprint(1)\nfor i in range(10):\n    print(i)\n```\nand ~~~ too.\n",
     "formulas": "$x^2 + y^2 = 1$ and \\(a<b\\) with 3 < 4 > 2.\n",
+    "intervals": "".join(f"In [0, {number}) and (a[i], b] it holds.\n" for number in range(9)),
     "addresses": "www is short; h, ht or htt, w or ww, ma or mail: mailto is a scheme; him, how, was @ noon.\n",
 }
 

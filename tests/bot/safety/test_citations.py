@@ -19,6 +19,8 @@ MARKS = {
                 "It rains[1], snows[2, 3] and hails."),
     "gpt-oss, unfinished": ("It rains【1†sou", "It rains"),
     "DeepSeek": ("It rains[citation:1][[citation:2]] and [citation: 3,4].", "It rains[1][2] and [3,4]."),
+    "Qwen": ("It rains[ref_1] and snows【ref_2】.", "It rains[1] and snows[2]."),
+    "Command": ("<co>It rains</co: 0:[1,2]>, <co: 3>no snow</co: 3>, <code>x.", "It rains, no snow, <code>x."),
     "Kimi": ("It rains[^1^] and snows[^2^].", "It rains[1] and snows[2]."),
     "Gemini": ("[cite_start]It rains[cite: 1, 2] and snows [cite: 3-5].", "It rains and snows."),
     "Grok": ('It rains <grok:render card_id="6" type="render_inline_citation"><argument name="citation_id">0</argument>'

@@ -1,8 +1,8 @@
 """The marks for sources that models write of their own habit, made `[n]` where they name a number, else left out.
 
 Each is meant for one company's page, which shows a chip in its place: ChatGPT's private characters and `oaicite`,
-gpt-oss's `【1†source】`, DeepSeek's `[citation:1]`, Kimi's `[^1^]`, Qwen's `[ref_1]`, Gemini's `[cite: 1]`, tags of Grok,
-Claude and Command. So are comments of HTML, which no page shows. Code is left as it is.
+gpt-oss's `【1†source】`, DeepSeek's `[citation:1]`, Kimi's `[^1^]`, Qwen's `[ref_1]`, Gemini's `[cite: 1]`, and tags of
+Grok, Claude and Command. So are comments of HTML, which no page shows. Code is left as it is.
 """
 
 from __future__ import annotations

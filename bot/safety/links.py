@@ -26,15 +26,7 @@ from bot.markdown import (
     scheme_of,
 )
 from bot.safety.linkpolicy import Code, Link, LinkPolicy
-from bot.safety.spans import (
-    is_half_open,
-    is_marked_words,
-    last_marker,
-    mark_code,
-    mark_words,
-    separate,
-    without_markers,
-)
+from bot.safety.spans import half_open, is_marked_words, last_marker, mark_code, mark_words, separate, without_markers
 
 __all__ = ["LinkFilter", "LinkPolicy"]
 
@@ -339,7 +331,7 @@ class LinkFilter:
             border = None  # what follows the newline is not in the label
         closed = label.end()
         if waits and border is None and _INNER_PART.match(text, closed):
-            return bracket if is_half_open(label.group()) else None
+            return bracket if half_open(label.group()) else None
         if border is not None or (closed < len(text) and text[closed] != "]"):
             return bracket
         if closed + 1 >= len(text) and waits:

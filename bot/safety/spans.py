@@ -73,7 +73,7 @@ _COUNTING = 3
 """Characters at the beginning of a label that may count something, as `1)` does."""
 
 
-def is_half_open(label: str) -> bool:
+def half_open(label: str) -> bool:
     """Return True if a parenthesis closes in a label that did not open there, as in the interval `[0, 1)`: no link."""
     depth = 0
     for sign in _PARENTHESIS.finditer(label):

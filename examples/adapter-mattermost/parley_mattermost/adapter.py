@@ -29,7 +29,8 @@ class MattermostAdapter:
         self._token = settings.mattermost_token.get_secret_value()
         self.entrance: parley.Entrance | None = None
         self._kinds: dict[str, str] = {}
-        self._people: dict[str, parley.Sender] = {}
+        self._names: dict[str, str] = {}
+        """Of people, as events bring them: looking up newcomers would take calls from answers."""
         self.listening, self._session = False, ("", 0)
 
     async def __aenter__(self) -> MattermostAdapter:
@@ -93,19 +94,20 @@ class MattermostAdapter:
                 case {"event": "hello", "data": {"connection_id": str(connection)}}:
                     self._session = (connection, 0)
                 case {"event": "posted" | "post_edited" | "post_deleted" as what, "data": {"post": str(post)} as data}:
-                    if told := await self._read(what, parley.read_json(post), data.get("channel_type")):
+                    if told := await self._read(what, parley.read_json(post), data):
                         await deliver(told)
         except (ValueError, KeyError, TypeError, AttributeError):
             return  # nothing that a person wrote
         if isinstance(event, dict) and isinstance(number := event.get("seq"), int):
             self._session = (self._session[0], number + 1)
 
-    async def _read(self, what: str, post: Any, kind: Any) -> parley.Incoming | None:
+    async def _read(self, what: str, post: Any, data: dict[str, Any]) -> parley.Incoming | None:
         """What an event says to the bot; None if nothing."""
         props = post.get("props") or {}
         if post["user_id"] == self.me or post.get("type") or props.get("from_bot") or props.get("from_webhook"):
             return None
-        self._kinds |= {post["channel_id"]: kind} if kind else {}
+        self._kinds |= {post["channel_id"]: kind} if (kind := data.get("channel_type")) else {}
+        self._names |= {post["user_id"]: name.lstrip("@")} if (name := data.get("sender_name")) else {}
         asked = await self._question(post)
         same = {name: getattr(asked, name) for name in ("chat", "sender", "target", "group", "message_id")}
         if what == "post_deleted":
@@ -140,23 +142,13 @@ class MattermostAdapter:
     async def _where(self, channel: str, root: str, person: str) -> dict[str, Any]:
         chat = parley.ChatId(self.platform, self.me, channel, root)
         target = parley.ReplyTarget(self.platform, {"channel": channel, "root": root})
-        sender, group = await self._sender(person), await self._is_group(channel)
-        return {"chat": chat, "target": target, "sender": sender, "group": group}
+        sender = parley.Sender(id=f"{self.platform}:{person}", name=self._names.get(person, ""))
+        return {"chat": chat, "target": target, "sender": sender, "group": await self._is_group(channel)}
 
     async def _is_group(self, channel: str) -> bool:
         if channel not in self._kinds:
             self._kinds[channel] = (await self._api.call("GET", f"/channels/{channel}"))["type"]
         return self._kinds[channel] != "D"
-
-    async def _sender(self, person: str) -> parley.Sender:
-        if person not in self._people:
-            try:
-                about = await self._api.call("GET", f"/users/{person}")
-            except parley.DeliveryError:
-                return parley.Sender(id=f"{self.platform}:{person}")
-            name, language = about.get("nickname") or about.get("username", ""), about.get("locale", "")
-            self._people[person] = parley.Sender(id=f"{self.platform}:{person}", name=name, language=language)
-        return self._people[person]
 
     async def read_press(self, body: dict[str, Any]) -> parley.ControlPressed | None:
         """A press of a button whose context nobody else can have written."""

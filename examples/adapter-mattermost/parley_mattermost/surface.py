@@ -25,7 +25,7 @@ LIMITS: Final = parley.SurfaceLimits(
 """`attachment_bytes`: servers accept 100 MB; this is what arrives within the time of a call."""
 _PER_SECOND, _BURST = 9.0, 60
 """Servers that limit allow 10 calls a second of an account, and 100 at once, unless they are told otherwise. The rest
-is for the names of people."""
+is for files that people send, and for the kinds of channels."""
 
 
 @dataclass(frozen=True, slots=True)

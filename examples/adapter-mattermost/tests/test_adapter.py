@@ -72,6 +72,24 @@ async def test_a_limit_of_the_server_is_a_pause_and_a_right_that_is_missing_is_n
     assert limited.value.retry_after == 1.0
 
 
+async def test_many_newcomers_at_once_take_no_calls_from_answers() -> None:
+    """Their names come with what they write."""
+    async with open_scene() as scene:
+        server, adapter, heard = scene.server, await scene.enter(), asyncio.Queue[Incoming]()
+        listening = asyncio.create_task(adapter.listen(heard.put))
+        await until(lambda: adapter.listening)
+        before = len(server.calls)
+        for number in range(BURST):
+            server.say(scene.group, f"@parley hello {number}", server.person(f"newcomer{number}"))
+        told = [await heard.get() for _ in range(BURST)]
+        calls = server.calls[before:]
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+
+    names = [one.sender.name for one in told if isinstance(one, MessageSent)]
+    assert names == [f"newcomer{number}" for number in range(BURST)] and calls == []
+
+
 async def test_a_token_that_is_refused_is_a_setting_and_a_server_that_is_away_is_not() -> None:
     async with MattermostServer() as server:
         settings = settings_for(server)

@@ -47,6 +47,8 @@ _REFUSED: Final = {
     **dict.fromkeys(("access_denied", "file_not_found", "not_visible"), "kept"),
 }
 """Slack's answer to a request for a file → why it cannot be read."""
+_ASK_FIRST: Final = "check_file_info"
+"""The access to a file from another organisation: `files.info` tells the rest."""
 _CANVAS: Final = frozenset({"canvas", "quip", "docs"})
 _HTML: Final = "text/html"
 _PAGES: Final = (b"<!doctype", b"<html")
@@ -55,8 +57,13 @@ _NAMED: Final = 20
 """Attachments of an e-mail, and people in it, that are named."""
 _ATTACHED: Final = 10
 """Attachments of an e-mail that are read: as many as files of a message."""
-_UNNAMED: Final = frozenset({("Untitled", "Untitled"), ("Untitled", "Untitled.txt"), ("Untitled", "-.txt")})
-"""Title and name of a snippet to which its writer gave none. Uploaded texts are snippets, too, with the file's name."""
+_UNTITLED: Final = frozenset(
+    {
+        *("Untitled", "Ohne Titel", "Unbenannt", "Sin título", "Sans titre", "Senza titolo", "Sem título"),
+        *("無題", "제목 없음", "无标题", "未命名", "無標題"),
+    }
+)
+"""What Slack calls a snippet to which its writer gave no title: such a title is no part of the question."""
 _PASTE_BYTES: Final = 64_000
 """A longer paste stays a file, which the model reads in parts."""
 _PASTE_SECONDS: Final = 1.0
@@ -97,15 +104,26 @@ def read_file(file: Json, author: str, alone: bool) -> Enclosure:
     return Enclosure.file(name, media_type, size, source, seconds, alone=alone and own)
 
 
-def pasted_in(message: Json) -> str:
-    """Return the source of the text that its writer sent as a snippet, by itself; "" if there is none."""
+def pasted_in(message: Json) -> Json | None:
+    """Return the file that may be the text which its writer sent as a snippet, by itself; None if there is none."""
     files = _maps(message, "files")
-    if len(files) != 1 or (file := files[0]).get("mode") != "snippet" or file.get("filetype") != "text":
-        return ""
-    found = read_file(file, "", alone=False)
-    own = file.get("user") in (None, "", message.get("user"))
-    unnamed = (file.get("title"), file.get("name")) in _UNNAMED
-    return found.source if own and unnamed and found.size <= _PASTE_BYTES else ""
+    if len(files) != 1:
+        return None
+    unknown = files[0].get("file_access") == _ASK_FIRST and bool(files[0].get("id"))
+    return files[0] if unknown or _is_pasted(files[0], message.get("user")) else None
+
+
+def _is_pasted(file: Json, author: object) -> bool:
+    """Return True for a text that its author wrote or pasted in Slack. Uploaded texts are snippets, too; their title is
+    the file's name with its ending, which a title that somebody typed is not."""
+    title, name = text_in(file, "title"), text_in(file, "name")
+    size = file.get("size")
+    return (
+        (file.get("mode"), file.get("filetype")) == ("snippet", "text")
+        and file.get("user") in (None, "", author)
+        and (title != name or "." not in name)
+        and (not isinstance(size, int) or size <= _PASTE_BYTES)
+    )
 
 
 def _source(file: Json, sent: str, media_type: str, size: int) -> str:
@@ -117,7 +135,7 @@ def _source(file: Json, sent: str, media_type: str, size: int) -> str:
         return f"{_UNREAD}{_REFUSED[access]}"
     if file.get("is_external"):
         return f"{_UNREAD}elsewhere"
-    asked = access == "check_file_info" or _is_email(file) or _is_canvas(file) or media_type == _HTML
+    asked = access == _ASK_FIRST or _is_email(file) or _is_canvas(file) or media_type == _HTML
     if asked and file.get("id"):
         return f"{_ASKED}{file['id']}:{sent}"
     # Slack keeps a smaller copy of a large picture.
@@ -174,13 +192,19 @@ class Files:
             await self._download(address, into, most, size=found.size)
         return found
 
-    async def text(self, source: str) -> str:
-        """Fetch a snippet; return "" if that fails: then it is a file like any other."""
+    async def text(self, file: Json, author: str) -> str:
+        """Fetch a snippet, below the title that its author gave it; return "" if it is none, or that fails: then it is
+        a file like any other."""
         into = io.BytesIO()
         try:
             async with time_limit(self.clock, _PASTE_SECONDS):
-                await self.fetch(source, into, _PASTE_BYTES)
-            return into.getvalue().decode().strip()
+                if file.get("file_access") == _ASK_FIRST:
+                    file = await self._ask(str(file["id"]))
+                    if not _is_pasted(file, author):
+                        return ""
+                await self.fetch(_direct(file), into, _PASTE_BYTES)
+            title, text = text_in(file, "title"), into.getvalue().decode().strip()
+            return text if title in _UNTITLED or not text else f"{title}\n\n{text}".strip()
         except Exception as error:  # noqa: BLE001 - whatever it is, the message is taken as it is
             log.warning("slack: a pasted text could not be read: %s", type(error).__name__)
             return ""

@@ -144,8 +144,8 @@ class Workspace:
         """Return a message with the text that its writer's client sent as a file."""
         if not isinstance(told, MessageSent) or told.text or told.command or len(told.enclosed) != 1:
             return told
-        source = pasted_in(body["event"])
-        text = await self._files.text(source) if source else ""
+        file = pasted_in(body["event"])
+        text = "" if file is None else await self._files.text(file, str(body["event"].get("user") or ""))
         return replace(told, text=text, enclosed=()) if text else told
 
     def _read(self, body: dict[str, Any], *, follow: bool) -> Incoming | None:

@@ -212,12 +212,43 @@ async def test_a_text_that_slacks_client_sends_as_a_snippet_is_the_question(
 
 
 @pytest.mark.parametrize(
+    ("name", "title", "head"),
+    [
+        ("-.txt", "Untitled", ""),
+        ("-.txt", "無題", ""),
+        ("Ohne_Titel.txt", "Ohne Titel", ""),
+        ("translate_this.txt", "Translate this", "Translate this\n\n"),
+        ("-.txt", "翻译一下", "翻译一下\n\n"),
+    ],
+)
+@pytest.mark.parametrize("connected", [False, True])
+async def test_it_is_the_question_whatever_its_title_and_wherever_its_writer_works(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, name: str, title: str, head: str, connected: bool
+) -> None:
+    facts = SNIPPET | {"title": title}
+    file = (name, "text/plain", b"Der Tee ist warm.")
+    slack.say(slack.direct("U1"), "", person="U1", files=[file], facts=facts, connected=connected)
+    await inbox.until(1)
+
+    assert [(sent.text, sent.enclosed) for sent in inbox.sent] == [(f"{head}Der Tee ist warm.", ())]
+
+
+async def test_another_file_from_another_organisation_stays_a_file(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
+) -> None:
+    slack.say(slack.direct("U1"), "", person="U1", files=[("a.pdf", "application/pdf", b"%PDF")], connected=True)
+    await inbox.until(1)
+
+    assert (inbox.texts, len(inbox.sent[0].enclosed)) == ([""], 1)
+
+
+@pytest.mark.parametrize(
     ("text", "names", "content", "facts"),
     [
         ("read this", ["Untitled"], b"words", {}),
         ("", ["Untitled", "Untitled"], b"words", {}),
         ("", ["notes.txt"], b"words", {"title": "notes.txt"}),
-        ("", ["Untitled"], b"words", {"title": "Notes"}),
+        ("", ["Liste der Tees.txt"], b"words", {"title": "Liste der Tees.txt"}),
         ("", ["Untitled"], b"words", {"filetype": "python"}),
         ("", ["Untitled"], b"words", {"mode": "hosted"}),
         ("", ["Untitled"], b"words", {"user": "U2"}),

@@ -61,6 +61,11 @@ FIRST_LOOK: Final = 0.02
 _MOST_LOOKS: Final = 6
 PATIENCE: Final = 10.0
 """Seconds after the end of a delivery in which its sentence may still come."""
+_REFUSALS: Final = {
+    401: "The token is missing or wrong: send the one in WEB_TOKEN as a bearer token.",
+    404: "There is nothing at this address; there are /v1/chat/completions, /v1/models and /agui.",
+    405: "This address accepts another method: GET for models, POST for the rest.",
+}
 _FULL: Final = "Too many answers are under way; send the request again later."
 ALONE: Final = "alone"
 """The place of requests that belong to no conversation."""
@@ -123,11 +128,10 @@ class WebAdapter:
         return proven if is_same(token.strip(), self._token) and scheme.lower() == "bearer" else None
 
     async def take_in(self, headers: Headers, body: bytes) -> WebAnswer:
-        return self.refuse(404, "There is nothing at this address.")
+        return self.refuse(404, "no such address")
 
     def refuse(self, status: int, why: str) -> WebAnswer:
-        sentences = {401: "The token is missing or wrong: send the one in WEB_TOKEN as a bearer token."}
-        return completions.problem(status, sentences.get(status, f"The request was refused: {why}."))
+        return completions.problem(status, _REFUSALS.get(status, f"The request was refused: {why}."))
 
     async def answer(self, address: str, headers: Headers, body: bytes) -> WebAnswer | WebStream:
         if self._deliver is None:

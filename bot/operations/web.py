@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import aclosing, contextmanager, nullcontext, suppress
@@ -91,6 +92,12 @@ class WebServer(Port):
             for method, address in addresses:
                 path = f"/{{before:(?:.*/)?}}{address}"
                 app.router.add_route(method, path, partial(self._serve, platform, address))
+            known = "|".join(re.escape(address) for _, address in addresses)
+            tops = "|".join(sorted({re.escape(address.split("/")[0]) for _, address in addresses if "/" in address}))
+            for status, below in ((405, known), (404, f"(?:{tops})(?:/.*)?" if tops else "")):
+                if below:
+                    refuse = partial(self._refuse_address, platform, status)
+                    app.router.add_route("*", f"/{{before:(?:.*/)?}}{{address:{below}}}", refuse)
         for platform in self.platforms:
             if self.serves.get(platform):
                 continue
@@ -185,6 +192,19 @@ class WebServer(Port):
             response = _response(answer)
         else:
             response = _response(answer) if isinstance(answer, WebAnswer) else await self._stream(answer, request)
+        self.metrics.posts.add(platform, str(response.status))
+        return response
+
+    async def _refuse_address(self, platform: str, status: int, request: web.Request) -> web.StreamResponse:
+        """Answer a request below the platform's addresses to none of them, or in another method, in its own form."""
+        entrance = self.entrance(platform)
+        if not isinstance(entrance, Served):
+            return web.Response(status=503)
+        error = _RefusedError(status, "no such address" if status == 404 else "another method")
+        response = self._refuse(platform, error, entrance.refuse(error.status, error.why))
+        if status == 405:
+            asked = request.match_info["address"]
+            response.headers["Allow"] = ", ".join(method for method, known in self.serves[platform] if known == asked)
         self.metrics.posts.add(platform, str(response.status))
         return response
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack
 
 import aiohttp
+import openai
 import pytest
 from pydantic import SecretStr
 
@@ -573,6 +574,40 @@ async def test_a_fault_of_our_own_is_told_in_the_form_of_the_api_and_without_wha
     answer = json.loads(await desk.begin("r1"))
 
     assert answer["error"]["type"] == "server_error" and "tea" not in str(answer) and "tea" not in caplog.text
+
+
+@pytest.mark.parametrize("token", ["", TOKEN])
+async def test_other_addresses_below_v1_and_other_methods_are_refused_in_the_form_of_the_api(
+    desk: Desk, token: str
+) -> None:
+    headers = {"Authorization": f"Bearer {token}"}
+    for method, address, status in (
+        ("POST", "v1/embeddings", 404),
+        ("GET", "v1/models/gpt-5", 404),
+        ("GET", "v1", 404),
+        ("GET", "proxied/v1/files/1", 404),
+        ("GET", "v1/chat/completions", 405),
+        ("POST", "v1/models", 405),
+    ):
+        async with desk.http.request(method, f"{desk.address}/{address}", headers=headers) as asked:
+            error = (await asked.json())["error"]
+            allowed = asked.headers.get("Allow", "")
+        assert (asked.status, error["type"], error["param"], error["code"]) == (
+            status,
+            "invalid_request_error",
+            None,
+            None,
+        )
+        assert allowed == ({"POST": "GET", "GET": "POST"}[method] if status == 405 else "")
+        assert ("There is nothing at this address" in error["message"]) == (status == 404)
+    async with desk.http.get(f"{desk.address}/v2/models", headers=headers) as asked:
+        assert asked.status == 404 and not (await asked.text()).startswith("{")
+
+
+async def test_the_real_client_reads_that_there_is_no_such_address(desk: Desk) -> None:
+    async with openai.AsyncOpenAI(base_url=f"{desk.address}/v1", api_key=TOKEN, max_retries=0) as client:
+        with pytest.raises(openai.NotFoundError, match="There is nothing at this address"):
+            await client.embeddings.create(model="parley", input="tea")
 
 
 async def test_before_it_listens_and_at_other_addresses_it_says_so(clock: FakeClock) -> None:

@@ -116,15 +116,9 @@ class Presses:
             return PressVerdict(asked.say("approval_gone"), refused=True)
         if approval.press != id:
             return PressVerdict(asked.say(f"approval_{approval.state}"), refused=True)
-        word = "approval_yes" if press.control is Control.ALLOW else "approval_no"
-        message = MessageSent(
-            delivery=press.delivery,
-            chat=turn.chat,
+        message = replace(
+            question_of(press, turn.chat, approval.language),
             sender=press.sender if press.sender.id == turn.person else await self._find_asker(turn),
-            target=press.target,
-            sent_at=press.sent_at,
-            group=press.group,
-            text=say(word, approval.language),
             command=await self._job_of(turn),
             decides=turn.id,
         )

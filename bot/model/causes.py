@@ -53,6 +53,9 @@ _CODES: Final[Mapping[str, Cause]] = {
     "1301": Cause.CONTENT,
     "1302": Cause.TOO_MANY,
     "1303": Cause.TOO_MANY,
+    "1308": Cause.NO_MONEY,
+    "1309": Cause.NO_MONEY,
+    "1310": Cause.NO_MONEY,
     "1305": Cause.TOO_MANY,
     # Ark
     "setlimitexceeded": Cause.NO_MONEY,
@@ -113,8 +116,8 @@ def _codes_in(body: object) -> Iterator[str]:
 
 _WAIT: Final = re.compile(
     r"(?:retry|try again)(?:_?delay|_?after)?\W{0,4}(?:in |after )?\W{0,2}"
-    r"(?:(\d{1,3})m)?(\d{1,6}(?:\.\d{1,9})?) ?(ms|s)\b"
-    r"|(?:retry|try again) (?:in|after) (?:(\d{1,3}) ?m)?(\d{1,6}) ?(sec)"
+    r"(?:(?P<hours>\d{1,3})h)?(?:(?P<minutes>\d{1,3})m)?(?P<seconds>\d{1,6}(?:\.\d{1,9})?) ?(?P<unit>ms|s)\b"
+    r"|(?:retry|try again|wait)(?: in| after| for)? (?:(?P<more>\d{1,3}) ?m)?(?P<whole>\d{1,6}) ?sec"
 )
 
 
@@ -123,5 +126,5 @@ def find_wait(words: str) -> float | None:
     found = _WAIT.search(words)
     if found is None:
         return None
-    minutes, number, unit = found.group(1, 2, 3) if found[3] else found.group(4, 5, 6)
-    return int(minutes or 0) * 60 + float(number) * (0.001 if unit == "ms" else 1.0)
+    minutes = int(found["hours"] or 0) * 60 + int(found["minutes"] or found["more"] or 0)
+    return minutes * 60 + float(found["seconds"] or found["whole"]) * (0.001 if found["unit"] == "ms" else 1.0)

@@ -144,8 +144,13 @@ _UNKNOWN_MODEL = re.compile(
 _REGION = re.compile(r"unsupported_country|country, region, or territory|location is not supported")
 _QUOTA = re.compile(
     r"insufficient_quota|insufficient balance|billing|exceeded your current quota|credit balance|arrears"
-    r"|balance is insufficient|欠费|预扣费额度"
+    r"|balance is insufficient|欠费|预扣费额度|spending.?limit"
+    r"|(?:all|any|no|out of|purchase|purchase more|monthly included) (?:available |remaining )?credits"
 )
+_CRASHED = re.compile(r"model has crashed|\bchannel error\b|model (?:is |was )?unloaded|error: operation canceled")
+"""LM Studio's words when it has to load its model anew, with status 400."""
+_SOON = 3_600.0
+"""Seconds; a quota that is back later is a spent one."""
 _OVERLOADED = re.compile(r"overloaded|rate.?limit|too many requests|server_error|temporarily|unavailable|try again")
 
 
@@ -218,7 +223,8 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
             return NotUnderstood(f"{model} refuses {limit} ({shown})", limit)
     wait = retry_after or find_wait(words)
     # Gemini also says "exceeded your current quota" about the requests of one minute, and then when to ask again.
-    if cause is None and (status == 402 or (status != 401 and _QUOTA.search(words) and not (status == 429 and wait))):
+    soon = status == 429 and 0 < (wait or 0) < _SOON
+    if cause is None and (status == 402 or (status != 401 and _QUOTA.search(words) and not soon)):
         cause = Cause.NO_MONEY
     if cause is Cause.NO_MONEY:
         return AccountEmpty(f"the account behind {model} has no quota left ({shown}); see the provider's billing page")
@@ -229,7 +235,8 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
         return SetupRefused(f"{model} is not offered where this bot runs, or not through this address ({shown})")
     if status == 401:
         return KeyRefused(f"{model} refuses the key of {key} ({shown}); it must hold a valid one")
-    if cause is Cause.TOO_MANY or status in (408, 409, 425, 429) or status >= 500:
+    crashed = status == 400 and _CRASHED.search(words)
+    if cause is Cause.TOO_MANY or status in (408, 409, 425, 429) or status >= 500 or crashed:
         return ModelBusy(f"{model} is busy or failing ({shown})", retry_after=wait)
     if status == 404 or _UNKNOWN_MODEL.search(words):
         return SetupRefused(f"{model} is not known to its server ({shown}); check the name and the base URL")
@@ -248,7 +255,7 @@ def failure(error: BaseException, of: ModelName, sent: Mapping[str, Any], *, pla
         told = error.body if isinstance(error.body, dict) else {}
         code = told.get("code") or told.get("type") or ""
         code = str(code) if isinstance(code, str | int) else ""
-        wait = retry_after(error.headers, wall)
+        wait = retry_after(error.headers, wall) or reset_in(error.headers, wall)
         # The message once more: in the object its quotes are escaped.
         said = f"{told.get('message') or ''} {error.body}"
         return refusal(error.status, said, of, sent, code=code, body=error.body, retry_after=wait)
@@ -291,4 +298,28 @@ def retry_after(headers: Mapping[str, str], wall: float) -> float | None:
             seconds = email.utils.mktime_tz(parsed) - wall
         if math.isfinite(seconds) and seconds > 0:
             return seconds
+    return None
+
+
+_LONGEST_RESET = 86_400.0
+
+
+def reset_in(headers: Mapping[str, str], wall: float) -> float | None:
+    """Return the seconds until a limit on requests or tokens is reset, for servers that say only that.
+
+    `x-ratelimit-reset` is a time in seconds or milliseconds (OpenRouter), or a number of seconds; beside a remainder of
+    nothing, `x-ratelimit-reset-tokens` is a duration as `1m2.5s` (OpenAI, Groq).
+    """
+    try:
+        given = float(headers.get("x-ratelimit-reset", ""))
+    except ValueError:
+        given = math.nan
+    for seconds in (given, given - wall, given / 1_000 - wall):
+        if 0 < seconds < _LONGEST_RESET:
+            return seconds
+    for kind in ("requests", "tokens"):
+        if headers.get(f"x-ratelimit-remaining-{kind}", "").strip() == "0":
+            wait = find_wait(f"retry in {headers.get(f'x-ratelimit-reset-{kind}', '').strip()[:40]}")
+            if wait:
+                return wait
     return None

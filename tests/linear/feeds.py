@@ -875,6 +875,9 @@ FED: dict[str, Callable[[str], object]] = {
         failures.refusal(status, text, MODEL, {**dict.fromkeys(("tool_choice", "stop")), **SENT})
         for status in (0, 400, 404, 500)
     ],
+    "bot.model.failures.reset_in": lambda text: failures.reset_in(
+        {"x-ratelimit-reset": text, "x-ratelimit-reset-tokens": text, "x-ratelimit-remaining-tokens": "0"}, 0.0
+    ),
     "bot.model.failures.retry_after": lambda text: failures.retry_after({"retry-after": text}, 0.0),
     "bot.model.failures.stream_fault": lambda text: failures.stream_fault({"m": text}, MODEL, {}),
     "bot.model.lengths.refused_length": lambda text: lengths.refused_length(

@@ -25,7 +25,7 @@ from bot.contract.limits import Limits
 from bot.model import Models
 from bot.model.base import Request, TextPiece
 from bot.model.causes import find_wait
-from bot.model.failures import KeyRefused
+from bot.model.failures import KeyRefused, reset_in
 from playground.faults import Fault
 from playground.model import ModelServer, Reply
 from tests.bot.model.conftest import Ask, Events, Open, RawServer, RecordingClock
@@ -423,6 +423,11 @@ CAUSES: dict[str, tuple[int, RawJson, type[ModelError]]] = {
         ],
         ModelBusy,
     ),
+    "Gemini, one day": (
+        429,
+        [{"error": {"code": 429, "message": "You exceeded your current quota. Please retry in 13h4m5.2s."}}],
+        AccountEmpty,
+    ),
     "Moonshot, too long": (
         400,
         {"error": {"type": "invalid_request_error", "message": "Your request exceeded model token limit: 8192"}},
@@ -464,6 +469,15 @@ CAUSES: dict[str, tuple[int, RawJson, type[ModelError]]] = {
         {"error": {"message": 'unexpected tokens remaining in message header: Some("to=functions.x")', "code": 500}},
         CallRefused,
     ),
+    "xAI, no money": (
+        429,
+        {
+            "code": "Some resource has been exhausted",
+            "error": "Your team has either used all available credits or reached its monthly spending limit.",
+        },
+        AccountEmpty,
+    ),
+    "Zhipu, the plan's limit": (429, {"error": {"code": "1308", "message": "已达到 5 小时的使用上限。"}}, AccountEmpty),
     "a key": (401, {"error": {"code": "invalid_api_key", "message": "Wrong key; see billing"}}, KeyRefused),
     "what nobody knows": (418, {"error": {"code": "brewing", "message": "short and stout"}}, ModelRefused),
 }
@@ -491,6 +505,39 @@ async def test_each_cause_of_a_refusal_is_known_by_its_code(
 
 
 @pytest.mark.parametrize(
+    "words", ["The model has crashed without additional information. (Exit code: 1844674407)", "Channel Error"]
+)
+async def test_a_model_that_its_server_has_to_load_anew_is_asked_again(
+    server: ModelServer, opened: Open, question: Request, asking: Ask, clock: RecordingClock, words: str
+) -> None:
+    """LM Studio."""
+    clock.instant = True
+    server.reply(Reply.refusal(400, words), Reply("Hello."))
+
+    assert (await asking(opened("vllm:scripted"), question)).answer.text == "Hello."
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"x-ratelimit-reset": "1800000009000"}, 9.0),
+        ({"x-ratelimit-reset": "1800000009"}, 9.0),
+        ({"x-ratelimit-reset": "9"}, 9.0),
+        ({"x-ratelimit-reset": "nan"}, None),
+        ({"x-ratelimit-reset": "1700000000"}, None),
+        ({"x-ratelimit-reset-tokens": "1m2.5s", "x-ratelimit-remaining-tokens": "0"}, 62.5),
+        ({"x-ratelimit-reset-tokens": "9.2s", "x-ratelimit-remaining-tokens": "17"}, None),
+        ({"x-ratelimit-reset-requests": "soon", "x-ratelimit-remaining-requests": "0"}, None),
+        ({}, None),
+    ],
+)
+def test_when_a_limit_is_reset_is_read_from_headers(headers: dict[str, str], seconds: float | None) -> None:
+    found = reset_in(headers, 1_800_000_000.0)
+
+    assert found == seconds if seconds is None else found == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
     ("words", "seconds"),
     [
         ("please retry in 2.3s.", 2.3),
@@ -498,6 +545,8 @@ async def test_each_cause_of_a_refusal_is_known_by_its_code(
         ("try again in 20ms", 0.02),
         ("try again in 1m2.5s.", 62.5),
         ("retry after 5 seconds", 5.0),
+        ("please retry in 13h4m5.2s.", 47_045.2),
+        ("please wait 3600 seconds before retrying", 3_600.0),
         ("try again later", None),
         ("retry " * 20_000, None),
     ],

@@ -353,7 +353,17 @@ def _file(attachment: discord.Attachment, alone: bool) -> Enclosure:
         # Recorded in Discord, which names it itself.
         kind, size = EnclosureKind.VOICE, attachment.size
         return Enclosure(kind=kind, media_type=media_type, size=size, source=attachment.url, seconds=seconds)
-    return Enclosure.file(attachment.filename, media_type, attachment.size, attachment.url, seconds, alone=alone)
+    return Enclosure.file(_name(attachment), media_type, attachment.size, attachment.url, seconds, alone=alone)
+
+
+def _name(attachment: discord.Attachment) -> str:
+    """Return the name its owner gave a file: Discord keeps of `filename` what fits in an address, the rest in `title`.
+
+    The title is told where the two differ, and without what the name ends with.
+    """
+    _, dot, ending = attachment.filename.rpartition(".")
+    title = attachment.title or attachment.filename
+    return title if title.lower().endswith((dot + ending).lower()) or not dot else title + dot + ending
 
 
 def _forwarded_files(message: discord.Message) -> tuple[Enclosure, ...]:

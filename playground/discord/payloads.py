@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 
 from playground.discord.clock import Clock
 from playground.discord.world import (
@@ -161,11 +163,19 @@ def guild_head(server: Guild, bot: Person) -> Json:
 
 
 def attachment(file: Attachment, place: Channel, root: str) -> Json:
-    address = f"{root}/attachments/{place.id}/{file.id}/{file.name}"
+    """Return a file as apps are told of it: its name is made one for addresses, and the name given is its title.
+
+    discord/discord-api-docs#6945, discordjs/discord.js#11302; without what the name ends with, which both share.
+    """
+    given = PurePath(file.name)
+    name = (re.sub(r"[^A-Za-z0-9._-]", "", given.stem.replace(" ", "_")).strip("._") or "unknown") + given.suffix
+    titled: Json = {} if name == file.name else {"title": given.stem}
+    address = f"{root}/attachments/{place.id}/{file.id}/{name}"
     recorded: Json = {"duration_secs": 3.2, "waveform": "AAECAw=="} if file.voice else {}
     return {
         "id": file.id,
-        "filename": file.name,
+        "filename": name,
+        **titled,
         "size": len(file.content),
         "content_type": file.media_type,
         "url": address,

@@ -381,6 +381,16 @@ async def test_a_question_with_a_file_and_no_words_is_taken_in(stage: Stage) -> 
     assert (await stage.mailbox.next()).text == ""
 
 
+@pytest.mark.parametrize("name", ["отчёт за май.txt", "测试 文件.pdf", "Test测试.v2.csv", "заметки", "plain.txt"])
+async def test_a_file_has_the_name_that_its_owner_gave_it(stage: Stage, name: str) -> None:
+    """Discord makes another of it for its address."""
+    await stage.listen()
+
+    stage.server.say(stage.server.direct(1), "what is this?", files=[(name, "text/plain", b"x")])
+
+    assert [one.name for one in (await stage.mailbox.next()).enclosed] == [name]
+
+
 async def test_a_slash_question_is_stored_then_acknowledged_for_all_to_see(stage: Stage) -> None:
     server = stage.server
     await stage.listen()

@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.contract import ChatId
 from bot.store.readers import Readers
-from bot.store.sql import Connection
+from bot.store.sql import Connection, by_name
 from tools.contract.plaintext import read_stored, to_plain
 
 _AT_ONCE = 50
@@ -73,16 +73,18 @@ def _bounds(extent: Extent, after: int, before: int) -> dict[str, Any]:
 
 
 def _read(db: Connection, extent: Extent, after: int, before: int) -> list[dict[str, Any]]:
-    rows = db.execute(
-        "SELECT t.id, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.dollars, t.error, "
-        "t.started_at, t.ended_at, t.superseded_by, t.rating, (SELECT h.turn FROM history h WHERE h.chat = t.chat "
-        f"AND h.sequence = t.continues), t.chat, t.first_sequence, t.last_sequence {_TURNS} "
+    found = db.execute(
+        "SELECT t.id AS turn, t.person, i.incoming AS question, t.state, t.visible AS answer, t.reasoning, t.model, "
+        "t.usage, t.dollars AS cost, t.error, t.started_at, t.ended_at, t.superseded_by AS replaced_by, t.rating, "
+        "(SELECT h.turn FROM history h WHERE h.chat = t.chat AND h.sequence = t.continues) AS continues, "
+        f"t.chat AS key, t.first_sequence AS first, t.last_sequence AS last {_TURNS} "
         f"ORDER BY t.id {'DESC' if extent.newest_first else 'ASC'} LIMIT {_AT_ONCE}",
         _bounds(extent, after, before),
-    ).fetchall()
+    )
     turns = []
-    for *columns, key, first, last in rows:
-        turn = {"chat": str(extent.chat), **_turn(columns)}
+    for row in by_name(found):
+        key, first, last = (row.pop(name) for name in ("key", "first", "last"))
+        turn = {"chat": str(extent.chat), **_turn(row)}
         if extent.whole:
             bodies = db.execute(
                 "SELECT coalesce(h.body, b.body) FROM history h LEFT JOIN bodies b ON b.id = h.aside "
@@ -91,26 +93,21 @@ def _read(db: Connection, extent: Extent, after: int, before: int) -> list[dict[
             )
             turn["entries"] = [read_stored(body) for (body,) in bodies]
         calls = db.execute(
-            "SELECT name, arguments, status, seconds FROM calls WHERE turn = ? ORDER BY pass, position", (columns[0],)
+            "SELECT name, arguments, status, seconds FROM calls WHERE turn = ? ORDER BY pass, position", (turn["turn"],)
         )
         turn["calls"] = [
             {"name": name, "arguments": read_stored(arguments), "status": status, "seconds": seconds}
             for name, arguments, status, seconds in calls
         ]
         pages = db.execute(
-            "SELECT message FROM pages WHERE turn = ? AND message IS NOT NULL ORDER BY number", (columns[0],)
+            "SELECT message FROM pages WHERE turn = ? AND message IS NOT NULL ORDER BY number", (turn["turn"],)
         )
         turn["messages"] = [message for (message,) in pages]
         turns.append(turn)
     return turns
 
 
-def _turn(columns: list[Any]) -> dict[str, Any]:
-    names = (
-        *("turn", "person", "question", "state", "answer", "reasoning", "model", "usage", "cost", "error"),
-        *("started_at", "ended_at", "replaced_by", "rating", "continues"),
-    )
-    turn = dict(zip(names, columns, strict=True))
+def _turn(turn: dict[str, Any]) -> dict[str, Any]:
     turn["question"] = read_stored(turn["question"])
     turn["usage"] = dict(zip(("prompt", "completion", "cached", "reasoning"), json.loads(turn["usage"]), strict=False))
     return turn

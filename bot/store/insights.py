@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from bot.contract import ChatId
 from bot.store.finding import find
 from bot.store.queries import Queries
-from bot.store.sql import Connection
+from bot.store.sql import Connection, by_name
 from bot.store.sums import DAY, LATE, SUMS, date_of
 from bot.store.turnlists import MOST, Period, list_names, list_turns, newest_turns_of, read_turns, whole
 from bot.store.turnstory import tell_turn
@@ -120,15 +120,12 @@ def _read_tools(period: Period, asked: Asked, db: Connection) -> Told:
 
 
 def _tools(db: Connection, period: Period) -> list[Json]:
-    rows = db.execute(
-        "SELECT name, sum(calls), sum(failed), sum(seconds), max(longest) FROM tool_days WHERE day >= ? "
-        "GROUP BY name ORDER BY 2 DESC, 1",
+    found = db.execute(
+        "SELECT name AS tool, sum(calls) AS calls, sum(failed) AS failed, sum(seconds) AS seconds, "
+        "max(longest) AS longest FROM tool_days WHERE day >= ? GROUP BY name ORDER BY 2 DESC, 1",
         (period.first,),
-    ).fetchall()
-    return [
-        {"tool": name, "calls": calls, "failed": failed, "seconds": seconds, "longest": longest}
-        for name, calls, failed, seconds, longest in rows
-    ]
+    )
+    return list[Json](by_name(found))
 
 
 def _failed_calls(db: Connection, name: str) -> list[Json]:
@@ -154,13 +151,12 @@ def _read_turns(period: Period, asked: Asked, db: Connection) -> Told:
 
 def _read_chats(period: Period, asked: Asked, db: Connection) -> Told:
     before = float(asked.get("before") or _NEVER)
-    rows = db.execute(
-        f"SELECT c.chat, c.title, c.turns, c.bytes, c.last_at, ({_RATED}), ({_RATED}) FROM chats c "
-        "WHERE c.last_at >= ? AND c.last_at < ? ORDER BY c.last_at DESC, c.id DESC LIMIT ?",
+    found = db.execute(
+        f"SELECT c.chat, c.title AS name, c.turns, c.bytes, c.last_at, ({_RATED}) AS good, ({_RATED}) AS bad "
+        "FROM chats c WHERE c.last_at >= ? AND c.last_at < ? ORDER BY c.last_at DESC, c.id DESC LIMIT ?",
         ("good", "bad", period.since, before, MOST),
-    ).fetchall()
-    columns = ("chat", "name", "turns", "bytes", "last_at", "good", "bad")
-    return {**_told_of(period), "chats": [dict(zip(columns, row, strict=True)) for row in rows]}
+    )
+    return {**_told_of(period), "chats": list[Json](by_name(found))}
 
 
 def _read_chat(period: Period, asked: Asked, db: Connection) -> Told | None:

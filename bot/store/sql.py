@@ -18,12 +18,23 @@ class Cursor(Protocol):
     def rowcount(self) -> int:
         """How many rows it changed."""
 
+    @property
+    def description(self) -> Sequence[Any] | None:
+        """The columns of its rows, each beginning with its name."""
+
     def fetchone(self) -> Any:
         """Return the next row, or None."""
 
     def fetchall(self) -> list[Any]: ...
 
     def __iter__(self) -> Iterator[Any]: ...
+
+
+def by_name(found: Cursor) -> list[dict[str, Any]]:
+    """Return the rows that were found, each by the names of its columns."""
+    rows = found.fetchall()
+    names = [column[0] for column in found.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 class Connection(Protocol):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bot.contract import Incoming, MessageSent, TimerDue, reference_of
 from bot.store.incoming import incoming_from_json
-from bot.store.sql import Connection
+from bot.store.sql import Connection, by_name
 from bot.store.states import TurnState
 from bot.store.sums import DAY, LATE
 from bot.store.used import first_since
@@ -27,10 +27,6 @@ _KINDS: Final[Mapping[str, str]] = {
     "bad": "rating = 'bad'",
 }
 """Conditions as in the indexes that serve them."""
-_COLUMNS: Final = (
-    *("id", "chat", "person", "name", "state", "model", "started_at", "ended_at", "first_words", "waited", "edits"),
-    *("refusals", "prompt", "completion", "dollars", "rating", "incoming"),
-)
 _ROWS: Final = """
     SELECT t.id, c.chat, t.person, i.name, t.state, t.model, t.started_at, t.ended_at, t.first_words, t.waited, t.edits,
         t.refusals, t.prompt, t.completion, t.dollars, t.rating, i.incoming
@@ -109,8 +105,8 @@ def read_turns(db: Connection, ids: Sequence[int]) -> list[Any]:
     """Return the list entries of these turns, in their order."""
     if not ids:
         return []
-    rows = db.execute(f"{_ROWS} WHERE t.id IN ({', '.join('?' * len(ids))})", ids).fetchall()
-    told = {row[0]: dict(zip(_COLUMNS, row, strict=True)) for row in rows}
+    found = db.execute(f"{_ROWS} WHERE t.id IN ({', '.join('?' * len(ids))})", ids)
+    told = {turn["id"]: turn for turn in by_name(found)}
     for id, turn in told.items():
         asked = " ".join(question_of(incoming_from_json(turn.pop("incoming"))).split())
         cut = asked if len(asked) <= _BEGINNING else f"{asked[: _BEGINNING - 1]}…"

@@ -11,30 +11,25 @@ from bot.store.files import attachments_of
 from bot.store.history import entries_of
 from bot.store.incoming import incoming_from_json
 from bot.store.records import CallRecord
-from bot.store.sql import Connection
+from bot.store.sql import Connection, by_name
 from bot.store.text import usage_from_json
 from bot.store.turnlists import question_of
 from tools.contract.base import Json
 
 _TURN = """
     SELECT t.id, c.chat, t.person, i.name, t.state, t.model, t.started_at, t.ended_at, t.first_words, t.waited, t.edits,
-        t.refusals, t.usage, t.dollars, t.rating, t.error, t.visible, t.reasoning, t.question, t.superseded_by,
-        t.goes_on, t.course, i.received_at, i.attempts, i.incoming
+        t.refusals, t.usage, t.dollars, t.rating, t.error, t.visible AS answer, t.reasoning, t.question AS question_of,
+        t.superseded_by AS replaced_by, t.goes_on, t.course, i.received_at, i.attempts, i.incoming
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question WHERE t.id = ?
 """
-_COLUMNS = (
-    *("id", "chat", "person", "name", "state", "model", "started_at", "ended_at", "first_words", "waited", "edits"),
-    *("refusals", "usage", "dollars", "rating", "error", "answer", "reasoning", "question_of", "replaced_by"),
-    *("goes_on", "course", "received_at", "attempts", "incoming"),
-)
 
 
 def tell_turn(db: Connection, turn: int) -> dict[str, Json] | None:
     """Return everything stored of a turn; None if there is none, as after its chat was forgotten."""
-    row = db.execute(_TURN, (turn,)).fetchone()
-    if row is None:
+    found = by_name(db.execute(_TURN, (turn,)))
+    if not found:
         return None
-    told = dict(zip(_COLUMNS, row, strict=True))
+    told = found[0]
     usage = usage_from_json(told.pop("usage"))
     asked = incoming_from_json(told.pop("incoming"))
     sent = asked if isinstance(asked, MessageSent) else None
@@ -51,10 +46,7 @@ def tell_turn(db: Connection, turn: int) -> dict[str, Json] | None:
         "enclosed": [one.name or str(one.kind) for one in sent.enclosed] if sent else [],
         "passes": _passes(db, turn),
         "calls": [_call(record) for record in list_calls(db, turn)],
-        "pages": [
-            {"number": number, "message": message, "form": form, "state": state}
-            for number, message, form, state in pages.fetchall()
-        ],
+        "pages": by_name(pages),
         "files": [{"name": one.name, "kind": one.media_type, "state": one.state} for one in attachments_of(db, turn)],
         "approval": {"call": approval.call.name, "state": approval.state} if approval else None,
         "replaces": [{"id": id, "reference": reference_of(id)} for (id,) in replaced],

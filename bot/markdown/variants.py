@@ -32,18 +32,20 @@ _NAMES = re.compile(
 """Names of programming languages, which no mark surrounds."""
 _MARK_RUN = re.compile(r"(?<![*＊\\])(?:\*\*|＊＊)(?![*＊])")
 _TAG = re.compile(
-    r"<(/?)(br|kbd|su[bp]|details|summary|b|strong|i|em|s|del|u|ins|mark|small|big|center|(?:font|span|p|div|a)(?=\s))"
+    r"<(/?)(br|kbd|code|tt|samp|su[bp]|details|summary|b|strong|i|em|s|del|u|ins|mark|small|big|center"
+    r"|(?:font|span|p|div|a)(?=\s))"
     r"(?:\s([^<>\n]{0,200}))?/?>",
     re.IGNORECASE,
 )
 """Without attributes the last five are rather words about HTML."""
 _STYLES = {"summary": "strong", "b": "strong", "strong": "strong", "i": "em", "em": "em", "s": "s", "del": "s"}
+_CODE = frozenset({"kbd", "code", "tt", "samp"})
 _PLAIN = frozenset({"u", "ins", "mark", "small", "big", "center", "font", "span", "p", "div"})
 """Tags of a look that no chat has, around text."""
 _ADDRESS = re.compile(r"""href\s?=\s?["']?(`*)([^\s"'<>`]+)""", re.IGNORECASE)
 _LIVE = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _LONGEST_SHOWN = 60
-"""Characters of a key, and of raised or lowered text, with the tag after it."""
+"""Characters of a key or code, and of raised or lowered text, with the tag after it."""
 _LONGEST = 2_000
 """Characters of a formula, and of text that a tag makes bold, with its closer."""
 _RAISED = str.maketrans("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ")
@@ -189,7 +191,7 @@ def tag(state: StateInline, silent: bool, closers: Closers) -> bool:
     elif (shown := _shown(name, inner)) is None:
         return False
     elif not silent:
-        state.push("code_inline" if name == "kbd" else "text", "", 0).content = shown
+        state.push("code_inline" if name in _CODE else "text", "", 0).content = shown
     state.pos = end + len(found[2]) + 3
     return True
 
@@ -208,7 +210,7 @@ def _break(state: StateInline, end: int, silent: bool) -> bool:
 
 
 def _shown(name: str, inner: str) -> str | None:
-    if name == "kbd":
+    if name in _CODE:
         return inner.strip()
     shown = inner.translate(_RAISED if name == "sup" else _LOWERED)
     return None if any(one == other and not one.isspace() for one, other in zip(inner, shown, strict=True)) else shown

@@ -14,8 +14,14 @@ from bot.toolsyntax.pieces import Schema
 from bot.toolsyntax.repair import Unreadable, literal, loads, object_in, unquote
 from tools.contract.json_values import DEEPEST, is_too_deep
 
-NAME_KEYS: Final = ("tool", "name", "tool_name", "function")
-ARGUMENT_KEYS: Final = ("arguments", "args", "parameters")
+NAME_KEYS: Final = ("tool", "name", "tool_name", "function", "recipient_name", "action")
+"""`recipient_name` is OpenAI's, in calls that its models bundle; `action` LangChain's."""
+ARGUMENT_KEYS: Final = ("arguments", "args", "parameters", "input", "action_input")
+_MAY_BE_PARAMETERS: Final = frozenset({"input", "action_input"})
+LISTS: Final = ("tool_calls", "tool_uses")
+"""Keys of an object around a list of calls, where nothing else names a tool."""
+HOLDERS: Final = ("function_call", "tool_call")
+"""The same, around one call."""
 _NOT_ARGUMENTS: Final = frozenset({"id", "type", "tool_call_id"})
 _QUOTES: Final = "\"'“”‘’`"
 _CLOSING_QUOTES: Final = {'"': '"', "'": "'", "“": "”", "‘": "’"}
@@ -126,8 +132,10 @@ class Registry:
 
         Untagged, at least one of the tools must be registered.
         """
-        if isinstance(value, dict) and isinstance(value.get("tool_calls"), list) and not self._direct(value):
-            value = value["tool_calls"]
+        if isinstance(value, dict) and not self._direct(value):
+            inner = next((value[key] for key in LISTS if isinstance(value.get(key), list)), None)
+            alone = next((value[key] for key in HOLDERS if isinstance(value.get(key), dict) and len(value) == 1), None)
+            value = inner if inner is not None else alone if alone is not None else value
         items = value if isinstance(value, list) else [value]
         found = []
         for item in items:
@@ -161,7 +169,7 @@ class Registry:
         properties = self.properties(name)
         for source in (holder, item) if holder is not item else (item,):
             for argument_key in ARGUMENT_KEYS:
-                if argument_key not in source:
+                if argument_key not in source or (argument_key in _MAY_BE_PARAMETERS and argument_key in properties):
                     continue
                 arguments = self.arguments_in(source[argument_key])
                 if arguments is None and key == "tool" and argument_key in properties:
@@ -176,7 +184,7 @@ class Registry:
         rest = {other: value for other, value in rest.items() if other not in _NOT_ARGUMENTS}
         if tagged:
             return Found(name, rest if rest and rest.keys() <= properties.keys() else {})
-        return Found(name, {}) if key != "name" and holder is item and not rest else None
+        return Found(name, {}) if key not in ("name", "action") and holder is item and not rest else None
 
     def _fits(self, name: str, keys: Set[str]) -> bool:
         """Return True if these keys are parameters of a tool, or belong to a call, and include what the tool

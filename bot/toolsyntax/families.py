@@ -68,6 +68,8 @@ class Role(enum.Enum):
     """`Action:`"""
     NAMED = enum.auto()
     """A registered name that fills its line."""
+    STRAY = enum.auto()
+    """A word that fills the line before a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +315,8 @@ LINE_STARTS: Final = (
     Marker("Action:", Role.ACTION),
     Marker(">>>all\n", Role.NAMED),
     Marker("all\n", Role.NAMED),
+    # Claude's: https://github.com/anthropics/claude-code/issues/69529
+    *(Marker(f"{word}\n", Role.STRAY) for word in ("call", "count", "court")),
 )
 """These, and words with another meaning elsewhere."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from bot.toolsyntax.arguments import NAME_KEYS, Found, Registry
+from bot.toolsyntax.arguments import HOLDERS, LISTS, NAME_KEYS, Found, Registry
 from bot.toolsyntax.bodies import Bodies
 from bot.toolsyntax.families import (
     CLOSERS_AND_CONTROLS,
     ENDS,
     LINE_STARTS,
+    OPENERS,
     Body,
     Marker,
     Role,
@@ -135,6 +136,11 @@ class Untagged:
             return _PLAIN
         if marker.role is Role.NAMED:
             return (yield from self._lined(marker.written, alone=alone))
+        if marker.role is Role.STRAY:
+            here = r.offset
+            opener = (yield from r.match(OPENERS)) if (yield from r.peek()) == "<" else None
+            r.rewind(here)
+            return Line(fired()) if isinstance(opener, Marker) else _PLAIN
         if marker.role is Role.ACTION:
             return (yield from self._action())
         if marker.role is not Role.CALL:
@@ -285,7 +291,9 @@ class _Watch:
 
     def _in_place(self, deeper: int) -> bool:
         outer = self._keys.get(self._depth)
-        return deeper == 0 or (deeper == 1 and outer == "function") or (deeper in (2, 3) and outer == "tool_calls")
+        if deeper == 1:
+            return outer == "function" or outer in HOLDERS
+        return deeper == 0 or (deeper in (2, 3) and outer in LISTS)
 
 
 @lru_cache(maxsize=64)

@@ -132,6 +132,7 @@ def test_a_full_width_mark_that_is_half_written_is_closed_or_held_back() -> None
         ("write <br>, not", "write <br>, not"),
         ("`<br>`", "c(<br>)"),
         ("press <kbd>Ctrl</kbd>+<kbd>C</kbd>", "press c(Ctrl)+c(C)"),
+        ("call <code>f(*x)</code> or <samp>a_b</samp>, the <code> tag", "call c(f(*x)) or c(a_b), the <code> tag"),
         ("H<sub>2</sub>O, x<sup>n+1</sup>", "H₂O, xⁿ⁺¹"),
         ("x<sub>long words</sub>", "x<sub>long words</sub>"),
         ("<b>bold</b> and <i>it</i>, <del>no</del>", "b(bold) and i(it), s(no)"),

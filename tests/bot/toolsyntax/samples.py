@@ -375,6 +375,14 @@ UNTAGGED: dict[str, tuple[str, list[Call]]] = {
         '{"name": "roll_dice", "arguments": "{\\"sides\\": 6}"}}]}',
         [DICE],
     ),
+    "49 LangChain": ('{"action": "roll_dice", "action_input": {"sides": 6}}', [DICE]),
+    "49 Anthropic": ('{"type": "tool_use", "id": "t1", "name": "roll_dice", "input": {"sides": 6}}', [DICE]),
+    "49 around one": ('{"function_call": {"name": "roll_dice", "arguments": "{\\"sides\\": 6}"}}', [DICE]),
+    "49 bundled": (
+        '{"tool_uses": [{"recipient_name": "functions.roll_dice", "parameters": {"sides": 6}}, '
+        '{"recipient_name": "functions.current_time", "parameters": {}}]}',
+        [DICE, ("current_time", {})],
+    ),
     "28": ("```tool_code\nroll_dice(sides=6)\n```", [DICE]),
     "28 by name": (
         "```tool_code\nroll_dice(count=2, sides=6)\n```",
@@ -480,6 +488,9 @@ WRITTEN_OUT: list[Sample] = [
         [DICE],
     ),
     ("any order", '<tool_call>{"arguments": {"sides": 6}, "name": "roll_dice"}</tool_call>', "", [DICE]),
+    ("an action is none", '{"action": "roll_dice"}', '{"action": "roll_dice"}', []),
+    ("an input that is text", '{"name": "roll_dice", "input": "x"}', '{"name": "roll_dice", "input": "x"}', []),
+    ("around no call", '{"function_call": {"a": 1}}', '{"function_call": {"a": 1}}', []),
     # rule 3: arguments
     ("null", '<tool_call>{"name": "current_time", "arguments": null}</tool_call>', "", [("current_time", {})]),
     ("empty", '<tool_call>{"name": "current_time", "arguments": ""}</tool_call>', "", [("current_time", {})]),
@@ -603,6 +614,13 @@ WRITTEN_OUT: list[Sample] = [
     ("only a closer", "</tool_call>", "", []),
     ("only closers", "</parameter>\n</function>\n</tool_call><|im_end|>", "", []),
     ("only closers of pairs", "</arg_value>\n</tool_call>\n", "", []),
+    (
+        "a stray word before a call",
+        'Let me look.\n\ncourt\n<invoke name="roll_dice">\n<parameter name="sides">6</parameter>\n</invoke>',
+        "Let me look.",
+        [DICE],
+    ),
+    ("a word before no call", "call\n<b>x</b>\ncourt\n", "call\n<b>x</b>\ncourt", []),
     ("a closer before the answer", "</tool_call>\n\nThe answer is 4.", "The answer is 4.", []),
     ("a closer in front of the answer", "One.\n</tool_call>The answer is 4.", "One.\nThe answer is 4.", []),
     ("a closer between", "One.\n</tool_call>\nTwo.", "One.\nTwo.", []),

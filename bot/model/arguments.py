@@ -89,6 +89,11 @@ def is_object(text: str) -> bool:
         return False
 
 
+def alone(value: object) -> object:
+    """Return the object in a list of one, which some models write around their arguments; anything else as it is."""
+    return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) else value
+
+
 def _as_object(value: object) -> tuple[dict[str, Json], str]:
     if isinstance(value, str):
         # Some servers encode the arguments twice, none more often.
@@ -98,6 +103,7 @@ def _as_object(value: object) -> tuple[dict[str, Json], str]:
             raise
         except ValueError:
             pass
+    value = alone(value)
     if isinstance(value, dict):
         return {to_plain(str(key)): plain_values(item) for key, item in value.items()}, ""
     if value is None:

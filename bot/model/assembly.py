@@ -246,7 +246,8 @@ class ChatAssembly(Assembly):
         if images := said.get("images"):
             delta.progress |= self.pictures.add(images)
         if calls := said.get("tool_calls"):
-            for piece in tables_in(calls):
+            one = isinstance(calls, dict) and ("function" in calls or "name" in calls)
+            for piece in tables_in([calls] if one else calls):
                 delta.progress |= self._slots.add(piece)
         old = said.get("function_call")
         if isinstance(old, dict) and self._older.add({"index": 0, "function": old}):

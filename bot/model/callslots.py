@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any
 from uuid import uuid4
 
-from bot.model.arguments import ObjectEnd, is_object, read_arguments
+from bot.model.arguments import ObjectEnd, alone, is_object, read_arguments
 from bot.model.endings import CUT_SHORT, UNPROVEN
 from tools.contract.base import Json, ToolCall
 
@@ -158,8 +158,10 @@ class CallSlots:
     def add(self, piece: Mapping[str, Any]) -> bool:
         """Take in one element of `tool_calls`; return True if it brought anything."""
         given = piece.get("function")
-        function = given if isinstance(given, dict) else {}
-        identifier, name, arguments = piece.get("id"), function.get("name"), function.get("arguments")
+        # Cloudflare's Workers AI leaves the inner object out.
+        flat = {name: piece.get(name) for name in ("name", "arguments")} if "arguments" in piece else {}
+        function = given if isinstance(given, dict) else flat
+        identifier, name, arguments = piece.get("id"), function.get("name"), alone(function.get("arguments"))
         identifier = identifier if isinstance(identifier, str) else str(identifier) if identifier else ""
         name = name if isinstance(name, str) else ""
         slot = self._slot(piece.get("index"), identifier, name, arguments)
@@ -174,7 +176,7 @@ class CallSlots:
             slot.given = {**(slot.given or {}), **arguments}
             self.size += _CALL_CHARS
         for source, known, kept in (
-            (piece, ("index", "id", "type", "function"), slot.extras),
+            (piece, ("index", "id", "type", "function", *flat), slot.extras),
             (function, ("name", "arguments"), slot.function_extras),
         ):
             if len(source) > (1 if source is function else 2):

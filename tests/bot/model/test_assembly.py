@@ -249,6 +249,25 @@ def test_arguments_given_as_an_object_are_taken_as_they_are() -> None:
     assert calls(piece(0, "a", "roll", {"n": [1, {"m": None}]})) == [("a", "roll", {"n": [1, {"m": None}]})]
 
 
+def test_arguments_in_a_list_of_their_own_are_that_object() -> None:
+    assert calls(piece(0, "a", "roll", [{"n": 1}])) == [("a", "roll", {"n": 1})]
+    assert calls(piece(0, "a", "roll", '[{"n": 1}]')) == [("a", "roll", {"n": 1})]
+
+
+def test_a_call_without_its_inner_object_or_without_a_list_is_one() -> None:
+    """Workers AI of Cloudflare; the second, some gateways."""
+    flat = {"index": 0, "id": "a", "name": "roll", "arguments": {"n": 1}, "note": "x"}
+    assembly, _ = read({"tool_calls": [flat]})
+
+    assert [(call.id, call.name, call.arguments) for call in assembly.calls()] == [("a", "roll", {"n": 1})]
+    told: RawJson = assembly.message()["tool_calls"]
+    assert told == [
+        {"id": "a", "type": "function", "function": {"name": "roll", "arguments": '{"n": 1}'}, "note": "x"},
+    ]
+    assert [call.name for call in read({"tool_calls": piece(0, "a", "roll", "{}")})[0].calls()] == ["roll"]
+    assert read({"tool_calls": {"0": {}}})[0].calls() == ()
+
+
 def test_calls_count_although_the_server_says_it_stopped() -> None:
     assert calls(piece(0, "a", "roll", "{}"), finish="stop") == [("a", "roll", {})]
 

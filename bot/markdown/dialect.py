@@ -248,7 +248,7 @@ def _bare_link(state: StateInline, silent: bool) -> bool:
     if silent or state.linkLevel or not state.src.startswith("://", state.pos):
         return False
     start = state.pos - (5 if state.src[max(0, state.pos - 5) : state.pos].lower() == "https" else 4)
-    if start < 0 or (start and re.match(r"\w", state.src[start - 1], re.ASCII)):
+    if start < 0 or (start and re.match(r"[A-Za-z0-9]", state.src[start - 1])):
         return False
     url = bare_url(state.src, start, state.posMax)
     scheme = state.src[start : state.pos]

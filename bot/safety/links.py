@@ -57,11 +57,11 @@ _DEFINES = re.compile(rf"(?:\]:|\A[ \t]{{{MAIL_REACH // 2}}})[ \t]*\Z")
 """Matches a link definition, which makes a URL the target of links elsewhere that do not show its host."""
 _ADDRESS_IN = re.compile(r"https?:|www\.|mailto:|@|\]\(|\]:", re.IGNORECASE)
 _PARTIAL = re.compile(
-    r"(?:h|ht|htt|https?|https?:|https?:/|(?<![A-Za-z0-9_])(?:w|ww|www\.?|m|ma|mai|mail|mailt|mailto))\Z", re.IGNORECASE
+    r"(?:h|ht|htt|https?|https?:|https?:/|(?<![A-Za-z0-9])(?:w|ww|www\.?|m|ma|mai|mail|mailt|mailto))\Z", re.IGNORECASE
 )
 _GROWS = re.compile(r"[^\s<>\[\]`|\\]*")
 """Matches what may stand between a URL and text that would lengthen it."""
-_WORD_BEFORE = re.compile(r"[A-Za-z0-9_]\Z")
+_WORD_BEFORE = re.compile(r"[A-Za-z0-9]\Z")
 _LABEL = re.compile(r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*\](?:\([^()\s]*\))?)*+", re.DOTALL)
 _TARGET = re.compile(
     r"""\(\s*+(?:<(?P<angle>[^<>\n]*+)>|(?P<plain>(?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.)*+\))*+))"""

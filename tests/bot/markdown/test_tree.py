@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.markdown import Kind, LineScanner, trim_url
+from bot.markdown import Kind, LineScanner, Style, trim_url
 from bot.markdown.tree import (
     CodeBlock,
     Heading,
@@ -152,6 +152,16 @@ def test_a_bracket_inside_an_address_or_a_spoiler_does_not_end_a_label(written: 
     assert isinstance(block, Paragraph)
     [link] = block.children
     assert isinstance(link, Link) and (link.url, text_of(link.children)) == ("https://x.yz", shown)
+
+
+@pytest.mark.parametrize(
+    ("mark", "style"), [("*", "emphasis"), ("_", "emphasis"), ("**", "strong"), ("__", "strong"), ("~~", "strike")]
+)
+def test_an_address_alone_in_a_style_is_a_link(mark: str, style: Style) -> None:
+    [block] = parse(f"see {mark}https://a.example/x_y{mark}.")
+
+    link = Link("https://a.example/x_y", (Text("https://a.example/x_y"),))
+    assert block == Paragraph((Text("see "), Styled(style, (link,)), Text(".")))
 
 
 def test_a_link_that_leads_nowhere_is_its_words_with_their_style() -> None:

@@ -24,7 +24,19 @@ from bot.agent import (
 from bot.app.recorded import Said, as_returned, is_same
 from bot.app.recordedquestion import draw, question_as_read
 from bot.context import user_entry
-from bot.contract import FOREIGN, AssistantEntry, ChatId, File, MessageSent, SystemClock, UserEntry, answers
+from bot.contract import (
+    FOREIGN,
+    AssistantEntry,
+    ChatId,
+    ControlPressed,
+    File,
+    MessageSent,
+    SystemClock,
+    TimerDue,
+    UserEntry,
+    answers,
+)
+from bot.model import is_loop
 from bot.policy import Once
 from bot.safety import enclosures
 from bot.store import Recording, TurnState
@@ -74,12 +86,14 @@ def passes_of(recording: Recording) -> list[Said]:
     rest = cut_short(recording)
     ours = recording.passes[-1:] if recording.asked else []  # that a person is asked, not a model's words
     passes = recording.passes[:-1] if rest is not None or (ours and not ours[0].provider) else recording.passes
-    if is_foreign(recording) or _is_unread(recording):
+    if is_foreign(recording) or _is_unread(recording) or isinstance(recording.question, TimerDue):
         return []
     said = [Said(one, pictures=tuple(draw(each, recording) for each in one.pictures)) for one in passes]
     if said and recording.state is not TurnState.STOPPED and rest is None:
         last, finish = passes[-1], finish_told(recording.visible)
-        if finish == "cut":  # it had more to say
+        if finish == "cut" and is_loop(last.written or last.text):
+            pass  # the same again ends it
+        elif finish == "cut":  # it had more to say
             longer = replace(last, text=last.text + _MORE, written=last.written and last.written + _MORE)
             said[-1] = replace(said[-1], entry=longer)
         else:
@@ -207,7 +221,8 @@ class Script:
             case Failed(detail=detail) if one.failed is not None:
                 failed = replace(Failed.from_json(one.failed, SystemClock().wall()), detail=detail)
                 if not one.visible and self.once is not None:  # the person was told of a spent quota before
-                    asked = one.question if isinstance(one.question, MessageSent) else one.question.there
+                    asked = one.question.there if isinstance(one.question, ControlPressed) else one.question
+                    assert isinstance(asked, MessageSent)
                     await is_said(failed, asked, self.once)
                 return failed
             case FileProduced(file):

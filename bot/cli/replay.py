@@ -37,6 +37,7 @@ from bot.contract import (
     MessageSent,
     SettingsError,
     SystemClock,
+    TimerDue,
     Usage,
     UserEntry,
     identity,
@@ -215,7 +216,7 @@ async def _write_replaced(store: Store, recording: Recording) -> None:
     """Write the turn that the question was asked in before, with the calls that are not repeated."""
     question, [told, made, *_] = recording.question, recording.entries
     before = await store.turns.find_newest()
-    former = asked_first(recording) if isinstance(question, MessageSent) else replace(question, turn=before)
+    former = replace(question, turn=before) if isinstance(question, ControlPressed) else asked_first(recording)
     turn = await store.intake.take_in(replace(former, delivery="replaced", also=()))
     assert turn is not None and isinstance(made, AssistantEntry)
     await store.turns.begin(turn, asked_first(recording).chat, question.sender.id)
@@ -235,6 +236,8 @@ def asked_first(recording: Recording) -> MessageSent:
     question, about = recording.question, recording.about
     if about is not None:
         question = replace(about, sender=question.sender, target=question.target)
+    if isinstance(question, TimerDue):
+        return question.as_message
     assert isinstance(question, MessageSent)
     plain: dict[str, Any] = dict.fromkeys(("follow_up", "unfinished", "severed", "beside"), False)
     plain |= dict.fromkeys(("replies_to", "completes", "album"), "")
@@ -292,6 +295,9 @@ class _Repetition:
                 await self._store.settings.set(question.chat, "busy", "steer")
             await self._store.recordings.number_next(one.turn)
             await self._dispatcher.deliver(self._question)
+        elif isinstance(question, TimerDue):
+            await self._store.recordings.number_next(one.turn)
+            await self._dispatcher.deliver(question)
         else:
             answered = await self._store.turns.find_newest()
             approval = await self._store.approvals.load(answered)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from bot.cli.replay import kept_settings, load, repeat, repeat_once
-from bot.contract import ControlPressed, MessageSent, Quoted, ReplyTarget, SettingsError, UserEntry
+from bot.contract import ControlPressed, MessageSent, Quoted, ReplyTarget, SettingsError, TimerDue, UserEntry
 from bot.settings import Configuration
 from bot.store import Recording
 from tools.contract.base import Json
@@ -25,7 +25,8 @@ _EMAIL: Final = re.compile(r"(?:[\w.+-]|\\_){1,64}(\\?@)[\w-]{1,63}(?:\.[\w-]{1,
 _LINK: Final = re.compile(r"https?://[^\s<>\"')\]]{1,4000}", re.IGNORECASE)
 _SECRET: Final = re.compile(r"([?&;#][^=&;#\s]{1,100}=)[\w.~%+$=!*-]{12,}")
 """A value of a query that is long enough for a key; passwords in links are removed before anything is stored."""
-_SPEAKER: Final = re.compile(r"(?:\A|\n\n)([^\s:][^:\n]{0,60}): ")
+_SPEAKER: Final = re.compile(r"(?:\A|\n\n)([^\s:(][^:\n]{0,60}): ")
+"""Not at a bracket, with which our own notes begin."""
 _STRUCTURE: Final = frozenset({"kind", "status", "state", "platform"})
 """Keys whose values are words of ours."""
 _TEMPLATE: Final = '''\
@@ -179,7 +180,7 @@ def _replaced(value: Json, say: Callable[[str], str]) -> Json:
             return value
 
 
-def _asked(recording: Recording) -> list[MessageSent | ControlPressed]:
+def _asked(recording: Recording) -> list[MessageSent | ControlPressed | TimerDue]:
     """Return what asked, and the question that it continues."""
     return [recording.question, *(() if recording.about is None else (recording.about,))]
 
@@ -215,8 +216,8 @@ def _ids_of(recording: Recording) -> list[str]:
     chat = recording.question.chat
     for each in recording.all:
         for one in _asked(each):
-            whole += [one.chat.account, one.chat.chat, one.chat.thread, one.message_id, one.replies_to, one.sender.id]
-            whole += one.sender.groups
+            whole += [one.chat.account, one.chat.chat, one.chat.thread, one.sender.id, *one.sender.groups]
+            whole += [] if isinstance(one, TimerDue) else [one.message_id, one.replies_to]
         whole += [quoted.message_id for quoted in _quotes(each)]
         whole += [each.summary[1], *(one.origin for one in (*each.before, *each.entries))]
     parts = (part for id in whole for part in re.split(r"[:/]", id.removeprefix(f"{chat.platform}:")))

@@ -379,6 +379,19 @@ class TimerDue(_Delivery):
     question: bool = False
     """It was a question for the model, and came too late for an answer."""
 
+    @property
+    def as_message(self) -> MessageSent:
+        """The reminder as a message whose reply shows it."""
+        return MessageSent(
+            delivery=self.delivery,
+            chat=self.chat,
+            sender=self.sender,
+            target=self.target,
+            group=self.group,
+            text=self.text,
+            scheduled=True,
+        )
+
 
 Incoming: TypeAlias = MessageSent | MessageEdited | MessageDeleted | ControlPressed | TimerDue | ChatMoved
 

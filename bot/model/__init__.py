@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from bot.model.base import Answer, AskedAgain, CallPiece, Model, Piece, ReasoningPiece, Request, TextPiece, ask
 from bot.model.endings import LENGTH
+from bot.model.loops import is_loop
 from bot.model.options import ModelOptions
 from bot.model.protocol import CALL_FORMAT, as_json
 from bot.model.providers import (

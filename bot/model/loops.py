@@ -12,6 +12,11 @@ _LOOKED_AT: Final = 500
 _NEEDLE: Final = 40
 
 
+def is_loop(text: str) -> bool:
+    """Return True if a text that is read at once ends in a loop."""
+    return LoopWatch().feed(text)
+
+
 class LoopWatch:
     """Reads a stream, and tells when its end is a loop."""
 

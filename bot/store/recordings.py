@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from bot.contract import (
     BEFORE_FIRST_PASS,
@@ -17,6 +17,7 @@ from bot.contract import (
     Entry,
     Incoming,
     MessageSent,
+    TimerDue,
     entry_from_json,
 )
 from bot.store.approvals import DECIDED, load_approval
@@ -29,6 +30,7 @@ from bot.store.replacing import BEFORE
 from bot.store.sql import Connection
 from bot.store.states import ApprovalState, TurnState
 from bot.store.text import entry_json, made_from_json, result_from_json, result_json
+from bot.store.timers import LATE_AFTER
 from tools.contract.base import Json, ProducedFile, ToolCall, ToolStatus
 
 MOST_BEFORE: Final = 200
@@ -44,7 +46,7 @@ _TURN = """
         c.since_sequence, c.summary_upto, c.summary, c.summary_origin, t.ended_at,
         (SELECT own.ended_at FROM inbox own WHERE own.id = t.id),
         (SELECT CASE WHEN count(*) = 0 AND t.superseded_by IS NOT NULL THEN -1 ELSE count(*) END
-            FROM pages p WHERE p.turn = t.id AND p.message IS NOT NULL), t.course
+            FROM pages p WHERE p.turn = t.id AND p.message IS NOT NULL), t.course, t.started_at
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question WHERE t.id = ?
 """
 _ENTRIES = """
@@ -62,6 +64,9 @@ _ATTACHMENTS = """
 """
 
 
+Asker: TypeAlias = MessageSent | ControlPressed | TimerDue
+
+
 class _Missing(Exception):
     """Something that a repetition needs is not stored; the text says what."""
 
@@ -71,8 +76,9 @@ class Recording:
     """What is stored of an ended turn."""
 
     turn: int
-    question: MessageSent | ControlPressed
-    """What asked: a message, a person's decision about a call of the turn before, or *Continue*."""
+    question: Asker
+    """What asked: a message, a person's decision about a call of the turn before, *Continue*, or a reminder, which is
+    `sent_at` its time if it was late, and else at 0."""
     about: MessageSent | None = None
     """The question whose answer a button is under, if a button asked."""
     again: bool = False
@@ -163,8 +169,8 @@ class Recording:
     @classmethod
     def _from_value(cls, value: dict[str, Any]) -> Recording:
         question, then, about = incoming_from_json(json.dumps(value["question"])), value.get("then"), value.get("about")
-        if not isinstance(question, MessageSent | ControlPressed):
-            raise ValueError("its question is neither a message nor a decision")
+        if not isinstance(question, Asker):
+            raise ValueError("its question is neither a message nor a decision nor a reminder")
         asked = None if about is None else incoming_from_json(json.dumps(about))
         return cls(
             turn=value["turn"],
@@ -245,11 +251,13 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
     if row is None:
         return None
     chat, incoming, again, state, visible, first, end, continues, *others = row
-    since, upto, summary, origin, *ends, pages, course = others
+    since, upto, summary, origin, *ends, pages, course, began = others
     question, noted = incoming_from_json(incoming), json.loads(course or '{"stands": []}')
     entries = () if first is None else _entries(body for (body,) in db.execute(_ENTRIES, (chat, first - 1, end)))
     try:
         asker = _check(question, entries, ends, TurnState(state), "failed" in noted)
+        if isinstance(asker, TimerDue) and began - asker.sent_at <= LATE_AFTER:
+            asker = replace(asker, sent_at=0.0)  # when it is repeated, it is late
         about = _find_continued(db, asker, again=bool(again))
         made = [one for one in entries if isinstance(one, AssistantEntry)]
         # A turn that was stopped while its last pass was being stored has only the calls of that pass.
@@ -293,7 +301,7 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
 
 def _check(
     question: Incoming, entries: Sequence[Entry], ends: Sequence[float | None], state: TurnState, is_told: bool
-) -> MessageSent | ControlPressed:
+) -> Asker:
     """Return what asked.
 
     Args:
@@ -304,8 +312,8 @@ def _check(
         _Missing: the turn cannot be repeated from what is stored.
     """
     if isinstance(question, ControlPressed) and question.control in _PRESSES:
-        asker: MessageSent | ControlPressed = question
-    elif isinstance(question, MessageSent):
+        asker: Asker = question
+    elif isinstance(question, MessageSent | TimerDue):
         asker = question
     else:
         raise _Missing("no person asked it in words")
@@ -326,7 +334,7 @@ def _check(
     return asker
 
 
-def _find_continued(db: Connection, asker: MessageSent | ControlPressed, *, again: bool) -> MessageSent | None:
+def _find_continued(db: Connection, asker: Asker, *, again: bool) -> MessageSent | None:
     """Return the question whose answer a press of *Continue*, or of several in a row, continues; None for a message,
     and a decision, which is repeated with its question.
 

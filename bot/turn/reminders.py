@@ -122,9 +122,7 @@ class Reminders:
     async def _show(self, turn: int, due: TimerDue) -> None:
         store = self.store
         language = language_of(due.text, due.sender.language)
-        surface = self.surface(
-            MessageSent(delivery=due.delivery, chat=due.chat, sender=due.sender, target=due.target, text=due.text)
-        )
+        surface = self.surface(due.as_message)
         before = await store.turns.load(turn)
         policy = LinkPolicy(unknown=self.unknown_links)
         async with self.replies.answer(surface, due.chat, before, policy, language) as reply:

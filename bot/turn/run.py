@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.contract import ChatId, Entry, MessageSent, StoreError, Usage
 from bot.reply import ReplyStream, Settling, ShownBefore
-from bot.store import Store, StoredTurn, TurnState
+from bot.store import Delivered, Store, StoredTurn, TurnState
 
 MOST_ATTEMPTS = 2
 """Processes that may die over one question until its answer is complete, and over showing it: a message that kills the
@@ -182,6 +182,7 @@ async def close_told(
         error=reply.lost,
         again_at=again.at if again else None,
         cuts=reply.cuts if again else (),
+        delivered=Delivered(edits=reply.edits, course=reply.course.to_json() if reply.course else ""),
     )
     settling.begin(turn, chat, again)
     return state

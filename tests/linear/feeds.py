@@ -101,7 +101,7 @@ from bot.model import (
     sse,
     usage,
 )
-from bot.model.loops import LoopWatch
+from bot.model.loops import LoopWatch, is_loop
 from bot.operations import outlet
 from bot.operations.http import is_own
 from bot.pacing import Pacer
@@ -883,6 +883,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.model.lengths.refused_length": lambda text: lengths.refused_length(
         text[:8000], 100, asked=1000, model="m", shown=""
     ),
+    "bot.model.loops.is_loop": is_loop,
     "bot.model.loops.LoopWatch.feed": lambda text: list(
         map(LoopWatch().feed, (text[start : start + 7] for start in range(0, len(text), 7)))
     ),

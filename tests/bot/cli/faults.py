@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC
 from typing import Any, Final, TypeAlias
 
 import pytest
@@ -67,6 +68,21 @@ async def _twice(self: Noting, page: Drawn, at: MessageRef | None, nonce: str = 
     if at is None:
         await show(self, page, None, nonce)
     return await show(self, page, at, nonce)
+
+
+async def _twice_posted(self: Noting, page: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+    await show(self, page, at, nonce)
+    return await show(self, page, None, nonce)
+
+
+def _as_late(name: str, language: str, **words: object) -> str:
+    import bot.sentences
+
+    return bot.sentences.say("reminder_late" if name == "reminder_missed" else name, language, **words)
+
+
+async def _nobody(*_: object) -> bool:
+    return False
 
 
 async def _never_edited(self: Noting, page: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
@@ -316,6 +332,21 @@ FAULTS: Final[Mapping[str, tuple[str, Plant]]] = {
     "the file of a replaced answer is missing": ("replaced", attached(_no_file)),
     "what was done is not kept": ("done, and asked anew", put("bot.store.turns.keep_effects", lambda *_: None)),
     "what was allowed is not kept": ("allowed, and asked anew", put("bot.store.turns.keep_effects", lambda *_: None)),
+    "a late reminder is told in Chinese": ("a late reminder", said("bot.turn.reminders.say", "zh-Hans")),
+    "a reminder is cut": ("a reminder", body(lambda text: text[:-4])),
+    "a reminder comes twice": ("a reminder", shown(_twice_posted)),
+    "a late reminder does not say so": ("a late reminder", put("bot.turn.reminders.LATE_AFTER", 1e9)),
+    "a late reminder names another hour": ("a late reminder", put("bot.turn.reminders.zone_or_utc", lambda _: UTC)),
+    "a missed reminder is called a late one": (
+        "a repeated reminder that was missed",
+        put("bot.turn.reminders.say", _as_late),
+    ),
+    "a question that came too late is told as a reminder": (
+        "a reminder's question that came too late",
+        put("bot.turn.reminders.Reminders._text", lambda self, due, language: due.text),
+    ),
+    "a Chinese reminder is told in English": ("a reminder in Chinese", said("bot.turn.reminders.say", "en")),
+    "a reminder is refused": ("a reminder", put("bot.policy.Access.allows", _nobody)),
     "a reminder's question is refused": (
         "a reminder's question",
         put("bot.policy.quotas.Quotas.count_scheduled", _one_at_most),

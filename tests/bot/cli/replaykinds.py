@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, repeat
 
 from bot.agent import Event, Failed, Finished, ToolFinished
-from bot.contract import Enclosure, EnclosureKind, MessageEdited, Quoted
+from bot.contract import Enclosure, EnclosureKind, MessageEdited, Quoted, TimerDue
 from bot.turn.draft import Draft
 from bot.turn.events import EventTaker
 from playground.model import Reply
@@ -190,6 +191,37 @@ async def _scheduled(one: Stored) -> int:
     return await one.ask(calls("tea"), Reply("It costs 800 yen [1]."), scheduled=True)
 
 
+def _reminded(late: float = 0.0, **given: object) -> Made:
+    """A reminder that comes, so many seconds late."""
+
+    async def make(one: Stored) -> int:
+        asked = one.question("Call Ada about tea in Kyoto", group=True)
+        due = TimerDue(
+            delivery=asked.delivery,
+            chat=asked.chat,
+            sender=asked.sender,
+            target=asked.target,
+            group=asked.group,
+            sent_at=time.time() - late,
+            text=asked.text,
+            zone="Asia/Tokyo",
+        )
+        await one.app.dispatcher.deliver(replace(due, **given))  # type: ignore[arg-type]
+        await one.app.dispatcher.wait_idle()
+        return await one.app.store.turns.find_newest()
+
+    return make
+
+
+REMINDERS: Mapping[str, Made] = {
+    "a reminder": _reminded(),
+    "a late reminder": _reminded(late=7200.0),
+    "a repeated reminder that was missed": _reminded(late=7200.0, several=True),
+    "a reminder's question that came too late": _reminded(late=90_000.0, question=True),
+    "a reminder in Chinese": _reminded(late=7200.0, text="给艾达打电话"),
+}
+
+
 def _failing(*replies: Reply, **given: object) -> Made:
     """A turn whose model says this, and the last of it again and again."""
 
@@ -289,6 +321,7 @@ KINDS: Mapping[str, Made] = {
     **FAILED,
     **FILES,
     **PICTURES,
+    **REMINDERS,
     "stopped in words": _stopped_in_words,
     "stopped before words": _stopped_before_words,
     "stopped in a later pass": _stopped_in_a_later_pass,

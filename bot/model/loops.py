@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final
 
 _LEAST: Final = 20_000
@@ -17,13 +18,13 @@ def is_loop(text: str) -> bool:
     return LoopWatch().feed(text)
 
 
+@dataclass(eq=False, repr=False)
 class LoopWatch:
     """Reads a stream, and tells when its end is a loop."""
 
-    def __init__(self) -> None:
-        self._tail = ""
-        self._new: list[str] = []
-        self._unread = 0
+    _tail: str = field(default="", init=False)
+    _new: list[str] = field(default_factory=list, init=False)
+    _unread: int = field(default=0, init=False)
 
     def feed(self, text: str) -> bool:
         """Take more text; return True if all of the last twenty thousand characters repeat one text."""

@@ -9,7 +9,7 @@ from typing import Final
 from bot.contract import Button, Control
 from bot.sentences import say
 
-_ENDS: Final = (".", "!", "?", "…", "。", "！", "？", ")", "）", "```")
+ENDS: Final = (".", "!", "?", "…", "。", "！", "？", ")", "）", "```")
 """How a complete text may end."""
 
 
@@ -26,10 +26,6 @@ class ReplyButtons:
         """Return the buttons of an answer that is being written; see `buttons_when_done`."""
         done = buttons_when_done(turn, language, goes_on=False, speaks=speaks)
         return cls(_buttons(turn, language, Control.STOP), done)
-
-    def under(self, body: str) -> tuple[Button, ...]:
-        """Return the buttons under a page that shows the whole text so far."""
-        return self.whole if body.rstrip().endswith(_ENDS) else self.growing
 
 
 def buttons_when_done(turn: int, language: str, *, goes_on: bool, speaks: bool) -> tuple[Button, ...]:

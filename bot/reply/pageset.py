@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from bot.contract import GROWS, Button, Full, MessageRef, Page, Status, SurfaceLimits, TooLong
-from bot.reply.buttons import ReplyButtons
+from bot.reply.buttons import ENDS, ReplyButtons
 from bot.reply.pages import PageNow, ShownBefore, Stage, Standing
 from bot.reply.paging import Paginator, beginning, whole_words, worth_showing
 from tools.contract.base import ToolStatus
@@ -189,7 +189,7 @@ class PageSet:
         buttons: tuple[Button, ...] = ()
         if last and not (grows and live):
             waits = self.finished or self.status or self.stands_still or body != pages[number].body
-            buttons = self.buttons.growing if waits else self.buttons.under(body)
+            buttons = self.buttons.growing if waits or not body.rstrip().endswith(ENDS) else self.buttons.whole
         return Page(
             body=body,
             status=self._cards(number) if grows and body else tuple(map(Status, lines)),

@@ -1328,7 +1328,6 @@ OWN: dict[str, str] = {
     "bot.reply.approvalcard.card_in": "finds words of our own in a text",
     "bot.turn.recalling.CallRecall.recall": _HANDS_ON,
     "bot.reply.approvalcard.text_with_outcome": "compares the end of a text with a line of our own",
-    "bot.reply.buttons": "looks at the last character of a text",
     "adapters.telegram.surface.TelegramPressSurface.draw": _HANDS_ON,
     "tools.__init__": _OPERATOR,
     "tools.calling.descriptions.fits": _OPERATOR,

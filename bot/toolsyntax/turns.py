@@ -69,8 +69,9 @@ class Turns:
         text = yield from self._reader.ahead(1)
         if not text or text.isspace():
             return False
-        line, _, _ = (yield from self._reader.ahead(_STRUCK)).partition("\n")
-        return bool(line.lower().partition("</s>")[2].strip())
+        line, _, _ = (yield from self._reader.ahead(_STRUCK)).lower().partition("\n")
+        behind = line.partition("</s>")[2].strip()
+        return bool(behind) and not line.startswith("[inst]") and not behind.startswith(("<s>", "[inst]"))
 
     def _word(self, word: str, start: int) -> Steps[bool]:
         """Return True if this begins a reply without its tokens; read the analysis that it begins."""

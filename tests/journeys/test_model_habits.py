@@ -8,6 +8,7 @@ import re
 from playground.model import Reply
 from tests.bot.markdown.test_nesting import README
 from tests.bot.safety.test_citations import MARKS
+from tests.conftest import RawObject
 from tests.journeys.conftest import Start, World
 from tests.journeys.test_enclosures import PLATFORMS, Place
 from tests.journeys.test_stream_shapes import data, event
@@ -78,3 +79,34 @@ async def test_sources_beside_an_answer_that_its_text_cites_are_listed_under_it(
     for place in places:
         [message] = getattr(world, place.platform).screen.of(place.id)
         assert message.text == "Tea is a leaf[1].\n\n[1] Leaves of tea (https://tea.example/leaf)"
+
+
+AROUND = {
+    "Kimi K3": ("Hm.<|close|>think<|sep|><|open|>response<|sep|>", "<|close|>response<|sep|><|close|>message<|sep|>"),
+    "Muse": (" to=self<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>", "<|eot|>"),
+    "gpt-oss without its tokens": ("analysisThey ask.assistantfinal", ""),
+    "Mistral": ("<s>[INST] What? [/INST] ", "</s><s>[INST] And? [/INST] More."),
+    "Qwen": ("<|im_start|>assistant\n", "<|im_end|>\n<|im_start|>user\nAnd?<|im_end|>\n<|im_start|>assistant\nMore."),
+    "GLM": ("[gMASK]<sop><|assistant|>\n", "\n<|user|>\nAnd?\n<|assistant|>\nMore."),
+}
+
+
+async def test_nothing_of_a_model_s_template_is_left_around_an_answer(world: World, start: Start) -> None:
+    def script(body: RawObject) -> Reply:
+        number = re.findall(r"number (\d)", str(body["messages"][-1]["content"]))[-1]
+        before, after = list(AROUND.values())[int(number)]
+        said = f"{before}Tea is leaf {number}.{after}"
+        return Reply(chunks=tuple({"content": said[at : at + 3]} for at in range(0, len(said), 3)))
+
+    world.model.script = script
+    async with start(*PLATFORMS):
+        places = [Place(world, platform) for platform in PLATFORMS]
+        for number in range(len(AROUND)):
+            for place in places:
+                place.send(f"What is tea, number {number}?")
+            for place in places:
+                await place.until(f"Tea is leaf {number}.")
+
+    for place in places:
+        shown = [message.text for message in getattr(world, place.platform).screen.of(place.id)]
+        assert shown == [f"Tea is leaf {number}." for number in range(len(AROUND))]

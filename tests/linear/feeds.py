@@ -1023,6 +1023,7 @@ SIZES = {"adapters.formatting": 2_000, "bot.reply.paging": 10_000}
 """What is drawn is a page, 4,096 characters at most; and text is cut into pages while it grows."""
 
 INSIDE: dict[str, str] = {
+    "adapters.formatting.shortcodes.names_as_code": "adapters.formatting.shortcodes.words_with_names",
     "bot.safety.spans": "bot.safety.links.LinkFilter.feed",
     "adapters.console.adapter": "adapters.console.terminal.draw",
     "adapters.web.asking.read_run": "adapters.web.asking.read_completion",
@@ -1080,6 +1081,7 @@ INSIDE: dict[str, str] = {
     "bot.model.assembly.Assembly.add": "bot.model.assembly.ChatAssembly.add",
     "bot.model.endings.name_of": "bot.model.endings.meaning_of",
     "bot.model.callslots": "bot.model.assembly.ChatAssembly.add",
+    "bot.model.arguments.alone": "bot.model.arguments.read_arguments",
     "bot.model.arguments.is_object": "bot.model.assembly.ChatAssembly.add",
     "bot.model.assembly.count_of": "bot.model.assembly.ChatAssembly.add",
     "bot.model.assembly.table_in": "bot.model.assembly.ChatAssembly.add",

@@ -701,6 +701,8 @@ WRITTEN_OUT: list[Sample] = [
     ("first tokens, GLM", "[gMASK]<sop><|assistant|>\nIt is 4.", "It is 4.", []),
     ("first token, Gemma", "<bos><start_of_turn>model\nIt is 4.<end_of_turn>", "It is 4.", []),
     ("an echo of the question", "<s>[INST] What is it? [/INST] It is 4.</s>", "It is 4.", []),
+    ("an echo and an invented turn", "<s>[INST] What? [/INST] It is 4.</s><s>[INST] And? [/INST] 5", "It is 4.", []),
+    ("a first token and an invented turn", "<s>It is 4.</s><s>[INST] And? [/INST] 5", "It is 4.", []),
     ("an echo in ChatML", "<|im_start|>user\nWhat?<|im_end|>\n<|im_start|>assistant\nIt is 4.", "It is 4.", []),
     ("an echo with wide bars", "<｜User｜>What?<｜Assistant｜>It is 4.", "It is 4.", []),
     ("the end of an echo", "[/INST] It is 4.", "It is 4.", []),

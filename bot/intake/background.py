@@ -14,6 +14,7 @@ from bot.intake.dispatcher import Dispatcher
 from bot.intake.ownership import LOOK_SECONDS, Locks, Ownership
 from bot.intake.platforms import Platforms
 from bot.intake.roles import Roles
+from bot.operations import collect_at_rest
 from bot.policy import Quotas
 from bot.store import Keep, Store, keep_tidy
 from bot.turn import LONGEST_SLEEP, Reminders
@@ -76,6 +77,7 @@ def work_beside(app: Parts, clock: Clock, keep: Keep) -> Iterator[tuple[str, Cor
     yield "burying", app.locks.while_held("what the dead held", settle_gone)
     yield "roles", app.roles.watch(app.platforms)
     yield "alarm", app.alarm.watch()
+    yield "garbage", collect_at_rest(clock, lambda: app.dispatcher.queue.busy)
 
 
 async def watch_due(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.operations.heap import keep_compact, read_in_pieces, resident_bytes, set_loaded_apart
+from bot.operations.heap import collect_at_rest, keep_compact, read_in_pieces, resident_bytes, set_loaded_apart
 from bot.operations.listener import raise_descriptor_limit
 from bot.operations.logs import about, set_up
 from bot.operations.machine import find_unresolved, read_memory

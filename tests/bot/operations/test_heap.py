@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import platform
 import subprocess
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.operations.heap import LARGE, READ, read_in_pieces
+from bot.operations.heap import LARGE, READ, REST_SECONDS, collect_at_rest, read_in_pieces
+from tests.conftest import FakeClock
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
@@ -82,6 +84,39 @@ print(gc.get_freeze_count() > loaded * 0.99, len(gc.get_objects()) < loaded * 0.
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True"]
+
+
+def test_full_searches_for_garbage_are_rare_under_load() -> None:
+    program = """
+import gc
+from bot.operations.heap import FULL_AFTER, set_loaded_apart
+set_loaded_apart()
+ran = []
+gc.callbacks.append(lambda phase, info: ran.append(info["generation"]) if phase == "start" else None)
+held = []
+for number in range(20):
+    held.append([[one] for one in range(10_000)])
+print(ran.count(1) > 20, ran.count(2), gc.get_threshold()[2] == FULL_AFTER)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "0", "True"]
+
+
+async def test_all_garbage_is_collected_while_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, collected, busy, counts = FakeClock(), list[float](), [True], [(0, 0, 3)]
+    monkeypatch.setattr(gc, "collect", lambda: collected.append(clock.monotonic()))
+    monkeypatch.setattr(gc, "get_count", lambda: counts[-1])
+    collecting = asyncio.create_task(collect_at_rest(clock, lambda: busy[-1]))
+    await clock.advance(REST_SECONDS * 2 + 1)
+    assert collected == [], "an answer is under way"
+    busy.append(False)
+    await clock.advance(REST_SECONDS)
+    assert len(collected) == 1
+    counts.append((0, 0, 0))
+    await clock.advance(REST_SECONDS * 3)
+    assert len(collected) == 1, "nothing has changed since"
+    collecting.cancel()
+    await asyncio.gather(collecting, return_exceptions=True)
 
 
 async def test_what_arrives_is_read_in_pieces_that_come_from_the_heap(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from adapters.formatting.layout import GAP, Dialect, Line, Verbatim, taken_apart, unnested
 from adapters.formatting.rendered import Rendered
-from adapters.formatting.shortcodes import colons_of_names
+from adapters.formatting.shortcodes import NAME, colons_of_names
 from bot.markdown import (
     Block,
     Code,
@@ -36,6 +36,16 @@ TICK_ALIKE = "\u2035"
 
 _MARKS: dict[Style, str] = {"strong": "**", "emphasis": "*", "strike": "~~", "spoiler": "||"}
 _ADDRESS = re.compile(r"(https?://[^\s<>]+)")
+_EMOJI = (
+    rf":{NAME}:|[#*0-9]\uFE0F?\u20E3|[^\s\x00-\x7F]\uFE0F"
+    "|[\u2139\u231a-\u23ff\u25aa-\u25fe\u2600-\u27bf\u2b05-\u2b55\U0001f000-\U0001faff]\ufe0f?"
+)
+_WITH_EMOJI = re.compile(_EMOJI)
+_WHOLE_EMOJI = rf"(?:{_EMOJI})(?:\u200D|[\U000E0020-\U000E007F])*"
+_EMOJI_BEFORE = re.compile(rf"(?:{_WHOLE_EMOJI}\s*)*+")
+_EMOJI_AFTER = re.compile(rf"(?:\s*{_WHOLE_EMOJI})*+\s*\Z")
+_REACH = 64
+"""Characters at the end of a label in which emoji are looked for."""
 _LANGUAGE = re.compile(r"[\w+#.\-]{1,40}")
 _MARK = re.compile(
     r"\\(?=[!-/:-@\[-`{-~]|\Z)"  # a backslash that Discord would treat as an escape
@@ -139,7 +149,25 @@ class _Discord(Dialect):
             return f"{words} <{link.url}>"
         if link.url.startswith("mailto:"):
             return f"{self.inline(link.children)} ({link.url.removeprefix('mailto:')})"
+        if _has_emoji(label):
+            return self._beside_emoji(link)
         return f"[{self.inline(link.children)}](<{link.url}>)"
+
+    def _beside_emoji(self, link: Link) -> str:
+        """Render a link whose label contains an emoji; Discord would show its marks.
+
+        By design: https://github.com/discord/discord-api-docs/issues/6088, …/issues/7510.
+        """
+        inner, before, after = list(link.children), "", ""
+        if isinstance(first := inner[0], Text) and (found := _EMOJI_BEFORE.match(first.text)):
+            before, inner[0] = found[0], Text(first.text[found.end() :])
+        if isinstance(last := inner[-1], Text) and (
+            found := _EMOJI_AFTER.search(last.text, max(0, len(last.text) - _REACH))
+        ):
+            after, inner[-1] = found[0], Text(last.text[: found.start()])
+        if (words := text_of(inner).strip()) and not _has_emoji(words):
+            return f"{self.text(before)}[{self.inline(inner).strip()}](<{link.url}>){self.text(after)}"
+        return f"{self.inline(link.children)} <{link.url}>"
 
     def code_block(self, text: str, language: str) -> str:
         self.addressed |= "://" in text
@@ -202,6 +230,11 @@ def _has_code(block: Block) -> bool:
             return any(_has_code(inner) for item in items for inner in item.blocks)
         case _:
             return False
+
+
+def _has_emoji(label: str) -> bool:
+    words = colons_of_names(label)
+    return any(found.start() not in words for found in _WITH_EMOJI.finditer(label))
 
 
 def _verbatim(children: Sequence[Inline]) -> str:

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from adapters.formatting.layout import GAP
 from bot.markdown import Code, Inline, Styled, Text
 
-_NAME = r"(?:100|1234|8ball|[+-]1|[a-z][a-z\d+_-]*)"
+NAME = r"(?:100|1234|8ball|[+-]1|[a-z][a-z\d+_-]*)"
 """Names are lower case. Of those that begin with a digit, like times and numbers of lines, few are emoji."""
-_COLON = re.compile(rf":(?={_NAME}:)")
+_COLON = re.compile(rf":(?={NAME}:)")
 _WORD = re.compile(r"[!-~]+")
-_ALONE = re.compile(rf"(?:[^:]*[!?.,;(\[{{\"'])?(?::{_NAME}:)+[!-/;-@\[-`{{-~]*")
+_ALONE = re.compile(rf"(?:[^:]*[!?.,;(\[{{\"'])?(?::{NAME}:)+[!-/;-@\[-`{{-~]*")
 _OPENING, _CLOSING = "([{\"'", ")]}\"'.,;!?"
 
 

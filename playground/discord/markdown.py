@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from html import escape
 from typing import TypeAlias
 
@@ -43,6 +44,10 @@ _INLINE = re.compile(
     rf"| (?P<named>{emoji.NAMED})",
     re.VERBOSE,
 )
+_DRAWN = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\u2b55\u231a\u231b\u23e9-\u23fa]|[^\\s]\ufe0f")
+"""An emoji."""
+_OWN = re.compile(r"<a?:\w+:\d+>")
+"""An emoji of a server."""
 _SPANS = {
     "bold": ("<strong>", "</strong>"),
     "under": ("<u>", "</u>"),
@@ -141,7 +146,12 @@ def _inline(source: str, names: Names, depth: int = 0) -> Rendered:
         kind = found.lastgroup or ""
         if kind == "target":
             label = _inline(found["label"], names, depth + 1)
-            put(label.text, _anchor(found["target"], label.html))
+            anchor = partial(_anchor, found["target"])
+            if _DRAWN.search(label.text) or _OWN.search(found["label"]):
+                # Not a link of this name, by design: discord/discord-api-docs#6088, #6810, #7510.
+                put(f"[{label.text}]({found['target']})", f"[{label.html}]({anchor(escape(found['target']))})")
+            else:
+                put(label.text, anchor(label.html))
         elif kind in _SPANS:
             inner = _inline(found[kind], names, depth + 1)
             put(inner.text, _SPANS[kind][0] + inner.html + _SPANS[kind][1])

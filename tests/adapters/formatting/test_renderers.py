@@ -17,6 +17,7 @@ from adapters.formatting.rendered import Rendered
 from adapters.slack import mrkdwn as slack_mrkdwn
 from adapters.telegram import html as telegram_html
 from bot.contract.surface import utf16_length
+from playground.discord.markdown import render as as_discord_shows
 from tests.adapters import plain
 
 RENDERERS = [telegram_html.render, slack_mrkdwn.render, discord_markdown.render, plain.render]
@@ -344,6 +345,26 @@ def test_slack_mrkdwn(markdown: str, expected: str) -> None:
 )
 def test_discord_markdown(markdown: str, expected: str) -> None:
     assert discord_markdown.render(markdown).text == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        ("📖 Docs", "📖 [Docs](<https://a.b>)"),
+        ("👩‍💻🇩🇪 ❤️ *Docs* 1️⃣", "👩‍💻🇩🇪 ❤️ [*Docs*](<https://a.b>) 1️⃣"),
+        (":rocket: Docs", ":rocket: [Docs](<https://a.b>)"),
+        ("16⭐ of 20", "16⭐ of 20 <https://a.b>"),
+        ("**📖 Docs**", "**📖 Docs** <https://a.b>"),
+        ("🔗", "🔗 <https://a.b>"),
+        ("中文 → é ™", "[中文 → é ™](<https://a.b>)"),
+    ],
+)
+def test_discord_makes_no_link_of_a_label_with_an_emoji(label: str, shown: str) -> None:
+    """It shows the marks: discord/discord-api-docs#6088, #6810, #7510."""
+    page = discord_markdown.render(f"see [{label}](https://a.b).").text
+
+    assert page == f"see {shown}."
+    assert "](" not in as_discord_shows(page, lambda kind, id: id).text
 
 
 def test_a_github_alert_is_a_quote_with_its_name() -> None:

@@ -35,6 +35,11 @@ def name(kind: str, id: str) -> str:
         ("> > twice", "> twice"),
         ("- a\n  - b\n1. c", "• a\n  • b\n1. c"),
         ("[label](https://a.example/x(1)) <https://b.example>", "label https://b.example"),
+        (
+            "[16⭐](https://a.example) [:tada: x](<https://b.example>)",
+            "[16⭐](https://a.example) [🎉 x](https://b.example)",
+        ),
+        ("[<:wave:4> x](https://a.example)", "[:wave: x](https://a.example)"),
         ("[label](javascript:alert(1))", "[label](javascript:alert(1))"),
         ("<@1> <@&2> <#3> <:wave:4> <t:0>", "@1 @2 #3 :wave: 1970-01-01 00:00 UTC"),
         ("two\n\nparagraphs", "two\n\nparagraphs"),

@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import importlib.util
 import re
-import tempfile
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tools.calling.function import FunctionTool
 from tools.calling.parts import in_parts
 from tools.contract.base import Arguments, ToolContext, ToolError, ToolResult
+from tools.contract.folders import temporary_folder
 from tools.contract.late import Late
 from tools.contract.newest import Newest
 
@@ -123,7 +123,7 @@ class _Reader:
         digest = sha256(content).digest()
         if (text := self._kept.get(digest)) is None:
             try:
-                with tempfile.TemporaryDirectory(prefix="parley-") as folder:
+                with temporary_folder() as folder:
                     path = Path(folder) / "file"
                     await asyncio.to_thread(path.write_bytes, content)
                     text = (await self._documents.read(path, name)).markdown

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +46,7 @@ from bot.contract import (
 from bot.settings import Configuration, CoreSettings
 from bot.store import DECIDED, Recording, Store, TurnState, explain_absence
 from tools.contract.base import ToolSpec
+from tools.contract.folders import temporary_folder
 
 _SECONDS: Final = 60.0
 """After this time a repeated turn is given up: nothing in it waits for anybody."""
@@ -143,7 +143,7 @@ async def repeat_once(recording: Recording, settings: Mapping[str, Any]) -> tupl
     memory = memory_of(recording.question.chat.platform)
     turn = _Repetition(recording)
     said = [one for each in recording.all for one in passes_of(each)]
-    with tempfile.TemporaryDirectory(prefix="parley-replay-") as folder:
+    with temporary_folder() as folder:
         url = f"sqlite:///{Path(folder) / 'replay.db'}"
         async with RecordedModel(said, turn.script.model_hangs).open() as model:
             await _write_history(url, recording)

@@ -38,6 +38,7 @@ async def run(
     from bot.cli.standing import standing_faults
     from bot.contract import SystemClock
     from bot.operations import StopRequest, open_tracing, raise_descriptor_limit, set_loaded_apart
+    from tools.contract.folders import sweep_folders
 
     raise_descriptor_limit()
     stop = StopRequest()
@@ -53,6 +54,7 @@ async def run(
             ):
                 stop.started()
                 set_loaded_apart()
+                await asyncio.to_thread(sweep_folders)
                 for sentence in standing_faults(configuration.core, app.may_answer):
                     log.warning("%s", sentence)
                 await app.serve(stop.asked)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from bot.contract import (
 from bot.safety import Redact, enclosed_in, redact_nothing
 from bot.store import Store
 from bot.turn.listening import LISTEN_SECONDS, SPEECH_BYTES, Listener
+from tools.contract.folders import temporary_folder
 from tools.documents.kinds import DocumentUnreadable, Reason
 from tools.documents.reading import Document
 from tools.pictures import MOST_PIXELS, PictureMaker, is_picture, kind_of, look_at
@@ -201,7 +201,7 @@ class AttachmentReader:
     ) -> Picture | Enclosure | None:
         """Fetch a file, and read and store it, or transcribe it; return None if it cannot be fetched or has nothing for
         a model."""
-        with tempfile.TemporaryDirectory(prefix="parley-") as folder:
+        with temporary_folder() as folder:
             path = Path(folder) / "enclosed"
             try:
                 with path.open("wb") as file:

@@ -11,7 +11,6 @@ import os
 import re
 import ssl
 import sys
-import tempfile
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from tools.contract.base import ToolError
+from tools.contract.folders import temporary_folder
 from tools.contract.nearness import suggest
 
 _THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -182,7 +182,7 @@ def open_certificate_file() -> Iterator[str | None]:
     found = _read_certificates([Path(file)] if file else _list_hashed(folders or ""))
     if not found:
         raise ToolError("The certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read.", retry=False)
-    with tempfile.TemporaryDirectory(prefix="parley-") as place:
+    with temporary_folder() as place:
         joined = Path(place, "certificates.pem")
         joined.write_text("\n".join(found), encoding="ascii")
         yield str(joined)

@@ -99,7 +99,7 @@ class CommandActions:
         admin = await self.access.is_admin(message.sender)
         withdrawn = await self.approvals.withdraw(message.chat, "" if admin else message.sender.id)
         running = self.queue.find_running(message.chat) or self.queue.find_beside(message.chat)
-        if running is None:
+        if running is None or running.deletes:
             return "stopped" if withdrawn else "stopped_nothing"
         if running.person != message.sender.id and not admin:
             return "stopped" if withdrawn else "not_yours"

@@ -362,7 +362,8 @@ class Dispatcher:
             await self._retry_patiently(question.chat, lambda: self.conversation.withdraw(id, question))
 
         held = [answer for answer in answers if self.queue.holds(question.chat, answer)]
-        self.queue.put(question.chat, id, question.sender.id, withdraw, replaces=held[0] if held else answers[-1])
+        replaces = held[0] if held else answers[-1]
+        self.queue.put(question.chat, id, question.sender.id, withdraw, replaces=replaces, deletes=True)
         self.queue.give_up(question.chat, answers)
 
     async def _act(self, id: int, message: MessageSent, verdict: Verdict) -> None:

@@ -47,6 +47,8 @@ class Running:
     """What its person has added to a job, and it has not taken in; each gets a turn of its own if it never does."""
     leaving: bool = False
     """It ends after its next stored stage, for another process to continue."""
+    deletes: bool = False
+    """It deletes an answer, which nobody can stop."""
 
     def speaks(self) -> None:
         """See `Run.speaks`."""
@@ -61,6 +63,8 @@ class Running:
 
     def end(self, why: EndReason) -> None:
         """Ask it to end; it completes what is on screen and stores its progress."""
+        if self.deletes and why is EndReason.STOPPED:
+            return
         if self.ending is None and self.task is not None and not self.task.done():
             self.ending = why
             self.task.cancel()
@@ -84,6 +88,7 @@ class Waiting:
     asks: bool = False
     """It is a person's question, in its first or a changed form."""
     job: bool = False
+    deletes: bool = False
 
 
 @dataclass(slots=True)
@@ -119,6 +124,7 @@ class TurnQueue:
         replaces: int = 0,
         scheduled: bool = False,
         job: bool = False,
+        deletes: bool = False,
         adds_to: Running | None = None,
     ) -> None:
         """Do `work` after everything that already waits in this chat; at a later start if nothing more begins now.
@@ -131,12 +137,15 @@ class TurnQueue:
             replaces: the turn that it replaces: a running one is ended, a waiting one is dropped.
             scheduled: a reminder asks it; it does not count as a waiting message.
             job: the chat's next turn begins when it has begun.
+            deletes: it deletes an answer, which nobody can stop.
             adds_to: the running job that it is said to; nothing is done for it unless the job ends before it hears it.
         """
         if self._closed or chat.platform in self._left:
             return
         asks = question is not None
-        one = Waiting(id, person, work, question, came_at, command, begun, scheduled, asks=asks, job=job)
+        one = Waiting(
+            id, person, work, question, came_at, command, begun, scheduled, asks=asks, job=job, deletes=deletes
+        )
         if adds_to is not None:
             adds_to.said.append(one)
             return
@@ -150,7 +159,9 @@ class TurnQueue:
             box.waiting.appendleft(one)
         elif replaces and replaces in waiting:
             place = waiting.index(replaces)
-            box.waiting[place] = replace(one, begun=box.waiting[place].begun, asks=box.waiting[place].asks)
+            box.waiting[place] = replace(
+                one, begun=box.waiting[place].begun, asks=box.waiting[place].asks and not deletes
+            )
         else:
             self._add(chat, one)
             return
@@ -323,7 +334,9 @@ class TurnQueue:
                 one = box.waiting.popleft()
                 one.begun()
                 await self._end_voices(chat, one)
-                running = box.running = Running(one.id, one.person, one.question, one.came_at, job=one.job)
+                running = box.running = Running(
+                    one.id, one.person, one.question, one.came_at, job=one.job, deletes=one.deletes
+                )
                 running.text_stands = asyncio.get_running_loop().create_future()
                 if one.job:
                     running.speaks()

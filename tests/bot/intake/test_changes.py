@@ -15,6 +15,7 @@ from bot.contract.messages import (
     EnclosureKind,
     MessageDeleted,
     MessageEdited,
+    MessageRef,
     MessageSent,
     ReplyTarget,
     Sender,
@@ -22,7 +23,7 @@ from bot.contract.messages import (
 from bot.intake.admission import Begin
 from playground.faults import Fault
 from playground.model import Reply
-from tests.bot.conftest import OpenRig, Rig
+from tests.bot.conftest import OpenRig, Place, Rig
 from tests.conftest import RawJson
 
 LONG = "word " * 400
@@ -226,6 +227,53 @@ async def test_a_deleted_question_takes_reply_and_turn_back(rig: OpenRig, moment
 
         assert len(it.shown()) == 2 and it.shown()[1] == "You said next."
         assert "secret" not in told(it)
+        assert await it.bot.store.intake.find_question(sent.chat, "5") is None
+
+
+async def test_nobody_stops_the_deletion_of_an_answer(rig: OpenRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    taking, stopped = asyncio.Event(), asyncio.Event()
+    remove = Place.remove
+
+    async def slow(surface: Place, at: MessageRef) -> None:
+        taking.set()
+        await stopped.wait()
+        await remove(surface, at)
+
+    monkeypatch.setattr(Place, "remove", slow)
+    async with rig() as it:
+        it.model.script = script
+        sent = question(it, "long secret")
+        await it.deliver(sent)
+        await it.idle()
+        await it.deliver(deletion(sent))
+        await taking.wait()
+        await it.deliver(it.message("", command="stop"))
+        stopped.set()
+        await it.idle()
+        await it.deliver(it.message("next"))
+        await it.idle()
+
+        assert it.shown() == ["Nothing is being answered right now.", "You said next."] and "secret" not in told(it)
+        assert await it.bot.store.intake.find_question(sent.chat, "5") is None
+
+
+@pytest.mark.parametrize("version", ["waits", "was changed and waits"])
+async def test_the_deletion_of_a_question_that_waits_is_no_question_that_a_stop_drops(
+    rig: OpenRig, version: str
+) -> None:
+    async with rig() as it:
+        it.model.script = script
+        sent = question(it, "one")
+        if version == "was changed and waits":
+            await it.deliver(sent)
+            await it.idle()
+        await it.deliver(it.message("long"))
+        await it.until(lambda: len(it.shown()) == (2 if version == "was changed and waits" else 1))
+        await it.deliver(edit(sent, "two") if version == "was changed and waits" else sent, deletion(sent))
+        await it.deliver(it.message("", command="stop"))
+        await it.idle()
+
+        assert not any(said in text for text in it.shown() for said in ("said one", "said two"))
         assert await it.bot.store.intake.find_question(sent.chat, "5") is None
 
 

@@ -264,10 +264,10 @@ async def test_a_try_that_the_store_ends_is_a_trace_of_its_own(rig: OpenRig, mon
         got, close, fails = Collected(), Turns.close, iter([True])
         it.bot.conversation.watchers = (got.tracing.take,)
 
-        async def failing(turns: Turns, *args: RawJson, **more: RawJson) -> None:
+        async def failing(turns: Turns, *args: RawJson, **more: RawJson) -> list[int]:
             if next(fails, False):
                 raise StoreError("planted")
-            await close(turns, *args, **more)
+            return await close(turns, *args, **more)
 
         monkeypatch.setattr(Turns, "close", failing)
         it.model.reply(Reply("Fine."))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -83,9 +84,9 @@ def test_a_tool_that_breaks_in_a_shell_is_one_line(written: None, capsys: pytest
     listed = shell.main({}, None, "{}")
 
     assert (code, told.out) == (1, "")
-    assert told.err == (
-        "tools: breaks failed: ZeroDivisionError: integer division or modulo by zero (written_breaks.py, line 7)\n"
-    )
+    # Python 3.14 words it otherwise: "division by zero".
+    words = re.escape("(written_breaks.py, line 7)")
+    assert re.fullmatch(rf"tools: breaks failed: ZeroDivisionError: .*by zero {words}\n", told.err)
     assert listed == 0 and "✗ no_opening: not available, it cannot be opened: " in capsys.readouterr().out
 
 
@@ -93,7 +94,7 @@ def test_a_fault_in_a_library_is_told_by_the_tools_line_that_called_it() -> None
     with pytest.raises(ValueError, match="Single") as caught:
         phrase("{", "en")
 
-    assert Path(traceback.extract_tb(caught.value.__traceback__)[-1].filename).name == "string.py"
+    assert Path(traceback.extract_tb(caught.value.__traceback__)[-1].filename).stem in ("string", "__init__")
     lines = Path(languages.__file__).read_text(encoding="utf-8").splitlines()
     line = next(number for number, text in enumerate(lines, 1) if "_NOUNS.vformat" in text)
     said = f"ValueError: Single '{{' encountered in format string (languages.py, line {line})"

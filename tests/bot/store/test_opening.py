@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -158,7 +159,8 @@ async def test_a_long_look_is_cut_off_and_what_lies_behind_is_found_when_it_is_m
         pages.seek(28)
         pages.write(number.to_bytes(4, "big"))
     monkeypatch.setattr("bot.store.opening._CHECK_SECONDS", PATIENCE)
-    assert f"Page {number} is never used" in await damage_of(file, SystemClock(), 0.001)
+    told = await damage_of(file, SystemClock(), 0.001)
+    assert re.search(rf"Page {number}(:| is) never used", told)  # the newest SQLite says it with a colon
 
     monkeypatch.setattr("bot.store.opening._CHECK_SECONDS", 0.005)
     assert await damage_of(file, SystemClock(), 0.001) == ""

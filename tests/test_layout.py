@@ -458,25 +458,6 @@ def test_every_dependency_is_pinned_without_an_address() -> None:
     assert "://" not in (ROOT / "constraints.txt").read_text()
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
-def test_a_lock_pins_what_the_constraints_pin_with_hashes_and_without_an_address(lock: str) -> None:
-    """Written by the commands of CONTRIBUTING.md."""
-    text = (ROOT / lock).read_text()
-    entries = re.split(r"\n(?=\S)", text.strip())
-    locked = dict(entry.split()[0].split("==") for entry in entries)
-    pins = dict(line.lower().replace("_", "-").split("==") for line in (ROOT / "constraints.txt").read_text().split())
-    pins = {name.replace(".", "-"): version for name, version in pins.items()}
-
-    assert all("--hash=sha256:" in entry for entry in entries)
-    assert "://" not in text
-    assert len(locked) > 80
-    assert {name: locked[name] for name in locked.keys() & pins.keys()} == {
-        name: pins[name] for name in locked.keys() & pins.keys()
-    }
-    # What is not pinned is needed on other systems or Pythons than that of the constraints.
-    assert all(" ; " in entry.splitlines()[0] for entry in entries if entry.split("==")[0] not in pins)
-
-
 def test_the_build_back_end_is_pinned_where_the_tests_install_it() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
 

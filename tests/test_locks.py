@@ -116,6 +116,7 @@ def test_each_package_of_a_lock_is_pinned_as_in_the_constraints_and_by_hash(lock
     entries = re.split(r"\n(?=\w)", text)
 
     assert len(entries) == len(LINES[lock]) and all("--hash=sha256:" in entry for entry in entries)
+    assert "://" not in text
     for line in LINES[lock]:
         name = canonicalize_name(line.name)
         # The constraints name what Linux installs; a package of another system alone is pinned by the lock alone.

@@ -86,7 +86,7 @@ class ModelClient:
     @property
     def sees(self) -> bool:
         """No refusal has shown that the model takes no pictures."""
-        return not self._at.learned.refuses("pictures")
+        return "pictures" not in self._at.learned.refused
 
     def window(self, most: int) -> int:
         """Return the limit of the model's input in tokens: its server's, and at most `most`.
@@ -105,7 +105,7 @@ class ModelClient:
         or the turn's deadline. An empty answer is requested once more, silently, if the request's token limit is enough
         for both.
         """
-        if self._at.learned.refuses("pictures"):
+        if "pictures" in self._at.learned.refused:
             request = without_pictures(request)
         deadline = min(request.deadline, self._clock.monotonic() + self._at.options.turn_seconds)
         backoff = Backoff(self._clock, _BUSY_PAUSES, endless=False)
@@ -184,7 +184,7 @@ class ModelClient:
     @property
     def _native(self) -> bool:
         mode = self._at.options.tool_mode
-        return mode == "native" or (mode == "auto" and not self._at.learned.refuses("tools"))
+        return mode == "native" or (mode == "auto" and "tools" not in self._at.learned.refused)
 
     @cached_property
     def _responses(self) -> Wire:
@@ -197,9 +197,10 @@ class ModelClient:
             return self._own
         pattern = self._at.name.provider.responses
         effort = self._at.options.reasoning_effort
-        refused = bool(
-            pattern and request.tools and effort not in ("", "none") and pattern.match(self._at.name.model)
-        ) or self._at.learned.refuses("chat")
+        refused = (
+            bool(pattern and request.tools and effort not in ("", "none") and pattern.match(self._at.name.model))
+            or "chat" in self._at.learned.refused
+        )
         return self._responses if refused else self._chat
 
     async def _exchange(self, request: Request, native: bool, deadline: float) -> AsyncGenerator[Piece, None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 Part: TypeAlias = Literal[
     "tools",
@@ -46,7 +46,7 @@ _MOST_NAMED = 100
 class Learned:
     """The parts that one model at one server refuses, its window and its longest answer."""
 
-    refused: set[str] = field(default_factory=set)
+    refused: set[Part] = field(default_factory=set)
     window: int = 0
     """The model's limit in tokens, by its server; 0 if unknown."""
     longest: int = 0
@@ -69,9 +69,6 @@ class Learned:
         """Return the least of `wanted` and the server's limit; 0, which means no limit, does not count."""
         return min((one for one in (*wanted, self.longest) if one), default=0)
 
-    def refuses(self, part: Part) -> bool:
-        return part in self.refused
-
     def note(self, part: str, known: Container[str] = ()) -> bool:
         """Remember a refusal; return False if asking again would not help.
 
@@ -82,5 +79,5 @@ class Learned:
             part = _STRICTER.get(part, part)
         if part not in get_args(Part) or part in known:
             return False
-        self.refused.add(part)
+        self.refused.add(cast("Part", part))
         return True

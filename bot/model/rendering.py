@@ -171,7 +171,7 @@ class ChatRendering:
                     if native and self._takes(entry, own=own):
                         messages.append(self._with_calls(entry, own=own))
                         for result, text in zip(results, results_texts(results), strict=True):
-                            given = call_id(result.call_id, own=own, short=self._learned.refuses("call_ids"))
+                            given = call_id(result.call_id, own=own, short="call_ids" in self._learned.refused)
                             messages.append({"role": "tool", "tool_call_id": given, "content": text})
                     else:
                         messages.append({"role": "assistant", "content": written(entry)})
@@ -186,7 +186,7 @@ class ChatRendering:
                 _say(messages, request.reminder)
         if system:
             told_first = "\n\n".join(system)
-            if self._learned.refuses("system"):
+            if "system" in self._learned.refused:
                 _say_first(messages, told_first)
             else:
                 messages.insert(0, {"role": "system", "content": told_first})
@@ -197,7 +197,7 @@ class ChatRendering:
 
     def _takes(self, entry: AssistantEntry, *, own: bool) -> bool:
         """The server takes the calls of a message as such; otherwise they are text."""
-        if self._learned.refuses("unsigned_calls"):
+        if "unsigned_calls" in self._learned.refused:
             calls = tables_in(entry.raw.get("tool_calls"))
             return own and (any("extra_content" in call for call in calls) or "reasoning_details" in entry.raw)
         return own or not self._provider.calls_need_raw
@@ -212,9 +212,9 @@ class ChatRendering:
         raw_calls = {str(call.get("id")): call for call in kept}
         content = entry.text or (None if self._provider.null_content else "")
         message: Message = {"role": "assistant", "content": content}
-        if not content and self._learned.refuses("no_content"):
+        if not content and "no_content" in self._learned.refused:
             message["content"] = NO_WORDS
-        elif not content and self._learned.refuses("empty_content"):
+        elif not content and "empty_content" in self._learned.refused:
             del message["content"]
         message["tool_calls"] = [self._call(call, raw_calls.get(call.id, {}), own=own) for call in entry.calls]
         self._give_back(entry, message, reasoning=True, own=own)
@@ -222,19 +222,19 @@ class ChatRendering:
 
     def _give_back(self, entry: AssistantEntry, message: Message, *, reasoning: bool, own: bool) -> None:
         """Add what the provider wants to see again of its own message; `reasoning`: also what it thought."""
-        raw = entry.raw if own and not self._learned.refuses("given_back") else {}
+        raw = entry.raw if own and "given_back" not in self._learned.refused else {}
         for name in ("extra_content", *(self._provider.reasoning_back if reasoning else ())):
             if raw.get(name):
                 message[name] = raw[name]
         wanted: Part = "calls_without_reasoning" if reasoning else "answers_without_reasoning"
-        if self._learned.refuses(wanted):
+        if wanted in self._learned.refused:
             message["reasoning_content"] = raw.get("reasoning_content") or raw.get("reasoning") or NOT_KEPT
 
     def _call(self, call: ToolCall, raw: Mapping[str, Any], *, own: bool) -> Message:
         function = {"name": tool_name(call.name), "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)}
         function = {**table_in(raw.get("function")), **function}
-        raw = {} if self._learned.refuses("given_back") else raw
-        given = call_id(call.id, own=own, short=self._learned.refuses("call_ids"))
+        raw = {} if "given_back" in self._learned.refused else raw
+        given = call_id(call.id, own=own, short="call_ids" in self._learned.refused)
         return {**raw, "id": given, "type": "function", "function": function}
 
 

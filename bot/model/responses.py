@@ -165,7 +165,7 @@ class ResponsesWire:
             body["instructions"] = instructions
         if self._at.options.reasoning_effort:
             body["reasoning"] = {"effort": self._at.options.reasoning_effort}
-        if (most := self._at.most_tokens(request)) and not self._at.learned.refuses("max_output_tokens"):
+        if (most := self._at.most_tokens(request)) and "max_output_tokens" not in self._at.learned.refused:
             body["max_output_tokens"] = most
         return body
 

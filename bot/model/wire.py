@@ -88,8 +88,8 @@ class ChatWire:
         )
 
     def body(self, request: Request, *, native: bool) -> Body:
-        provider, refuses = self._at.name.provider, self._at.learned.refuses
-        chooses = provider.tool_choice and not refuses("tool_choice")
+        provider, refused = self._at.name.provider, self._at.learned.refused
+        chooses = provider.tool_choice and "tool_choice" not in refused
         if request.tools and request.tool_choice not in ("auto", "none") and not (native and chooses):
             name = "" if request.tool_choice == "required" else request.tool_choice
             request = replace(request, reminder=f"{request.reminder}\n{must_call(name)}".strip())
@@ -100,21 +100,21 @@ class ChatWire:
             "messages": self._rendering.messages(request, native=declared, protocol=not native),
             "stream": True,
         }
-        if not refuses("usage"):
+        if "usage" not in refused:
             body["stream_options"] = {"include_usage": True}
         if declared:
-            body["tools"] = (self._simple if refuses("schemas") else self._declarations).of(request.tools)
+            body["tools"] = (self._simple if "schemas" in refused else self._declarations).of(request.tools)
             if request.tool_choice != "auto" and chooses:
                 body["tool_choice"] = (
                     request.tool_choice
                     if request.tool_choice in ("none", "required")
                     else {"type": "function", "function": {"name": request.tool_choice}}
                 )
-        elif request.tools and not native and provider.stop_words and not refuses("stop"):
+        elif request.tools and not native and provider.stop_words and "stop" not in refused:
             body["stop"] = [RESULT_OPENING]
         if (most := self._at.most_tokens(request)) and (name := self._most_name):
             body[name] = most
-        if self._at.options.reasoning_effort and not refuses("effort"):
+        if self._at.options.reasoning_effort and "effort" not in refused:
             body["reasoning_effort"] = self._at.options.reasoning_effort
         return body
 

@@ -125,7 +125,9 @@ class BudgetState:
             taken = sum(at + window.seconds > now + reach for at in answered)
             free = int(window.calls * self.factor) - left - taken
             slowest = max(slowest, reach * live / free if free > 0 else float("inf"))
-            if answered and window.seconds <= reach and (now_free := free - len(answered)) >= 0:
+            if self.budget.shared or not answered or window.seconds > reach:
+                continue  # others' calls are free again at other times
+            if (now_free := free - len(answered)) >= 0:
                 slowest = max(slowest, (answered[0] + window.seconds - now) * live / (now_free + 1))
         return slowest
 

@@ -329,6 +329,9 @@ async def test_what_was_whole_once_waits_while_a_reply_is_written_in_its_chat(
         (RateBudget("minute", windows=(Window(48, 60.0),), shared=True), 0, 60, float("inf")),
         (RateBudget("group", windows=(Window(21, 60.0),)), 0, 1, 10 / 14),
         (BOT, 0, 19, 1.0),
+        # What others have just used comes back before one reply's next edit is due.
+        (BOT, 19, 19, 1.0),
+        (RateBudget("bot", windows=(Window(30, 1.0),), shared=True), 20, 20, 1.0),
     ],
 )
 async def test_edits_that_nobody_needs_are_spread_over_an_answer_and_over_who_is_answered(

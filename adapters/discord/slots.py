@@ -29,5 +29,5 @@ class AnswerSlot:
     """When Discord confirmed the acknowledgement, in monotonic seconds."""
 
     def settles(self, now: float) -> bool:
-        """Return True if Discord may still say that it does not know the place."""
-        return now - self.acknowledged < _SETTLES
+        """Return True if Discord, which has taken nothing for the place, may still say that it does not know it."""
+        return self.free is not False and now - self.acknowledged < _SETTLES

@@ -1172,6 +1172,7 @@ OWN: dict[str, str] = {
     "adapters.web.runs.Runs": _SHORT,
     "adapters.web.files.as_source": "is fed with what reads it",
     "adapters.web.surface.WebSurface": _SHORT,
+    "adapters.telegram.library": "the name of a package",
     "bot.operations.session": "tokens and cookies of at most 4,096 and 8,190 bytes",
     "bot.operations.export": "what a view shows: fifty rows, each text looked at once",
     "adapters.telegram.compat.RawBot.raw_updates": _SHORT,

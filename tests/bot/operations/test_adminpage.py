@@ -221,9 +221,11 @@ async def test_words_lead_to_their_turns_and_links_from_view_to_view(browser: st
         assert await tab.value("document.querySelectorAll('.rows tbody tr').length") == 1
         for row, then in (("chat?", "chat"), ("person?", "person"), ("turn?", "turn")):
             await go(tab, "turns?kind=bad")
+            await tab.until(f"document.querySelector('.rows a[href*=\"/{row}\"]')")
             await tab.value(f"document.querySelector('.rows a[href*=\"/{row}\"]').click()")
             await tab.until(f"location.hash.startsWith('#/{then}?') && document.title && document.querySelector('h2')")
         await go(tab, "turns?kind=all")
+        await tab.until("document.querySelector('.rows tbody a')")
         first = await tab.value("document.querySelector('.rows tbody a').textContent")
         await tab.value("document.querySelector('.more').click()")
         await tab.until(f"document.querySelector('.rows tbody a').textContent !== {json.dumps(first)}")
